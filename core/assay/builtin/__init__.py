@@ -1,0 +1,1 @@
+"""Built-in plugins, reached only through their entry points."""

@@ -1,0 +1,1 @@
+"""Built-in graders and the programs that they run inside jails."""

@@ -1,0 +1,1 @@
+"""Jails by nsjail: sessions, policies, the init, runtimes, doctor."""
