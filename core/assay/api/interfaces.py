@@ -23,7 +23,7 @@ from assay.api.jail import (
     Runtime,
 )
 from assay.api.records import Facts, TrialRecord, TrialSpec
-from assay.api.tasks import Candidate, GraderSpec, SuiteHeader, Task
+from assay.api.tasks import GraderSpec, Task
 from assay.api.trees import (
     BlobRef,
     ChangeSet,
@@ -59,7 +59,7 @@ __all__ = [
     "Sandbox",
     "Session",
     "Store",
-    "Suite",
+    "SuiteFiles",
     "SuiteReader",
     "Support",
     "TrialFactory",
@@ -357,37 +357,49 @@ class Grader(Protocol):
         ...
 
 
-class Suite(Protocol):
-    """An opened suite; every access is checked, tasks in id order."""
+class SuiteFiles(Protocol):
+    """A suite as files in the documented layout, wherever they come from.
+
+    The framework itself parses and checks what is read; a reader only finds bytes.
+    """
 
     @property
-    def header(self) -> SuiteHeader: ...
-
-    def task_ids(self) -> tuple[str, ...]: ...
-
-    def task(self, task_id: str) -> Task: ...
-
-    def candidates(self, task_id: str) -> tuple[Candidate, ...]:
-        """Calibration candidates, in id order."""
+    def name(self) -> str:
+        """Name to show and to fall back on as the suite's id; never a host path."""
         ...
 
-    def fixture_path(self, task_id: str) -> str:
-        """Host folder of the fixture, for the hasher and the copier only."""
+    def read(self, path: RelPath, cap: int) -> bytes | None:
+        """Content of one regular file, no-follow; None when absent. TreeLimit above `cap`."""
         ...
 
-    def hidden_path(self, task_id: str) -> str | None: ...
+    def folders(self, path: RelPath | None) -> tuple[str, ...]:
+        """Names of the folders in a folder (None: the root), sorted; () when absent."""
+        ...
+
+    def files(self, path: RelPath) -> tuple[RelPath, ...]:
+        """Paths, below a folder and relative to it, of all regular files, sorted.
+
+        Raises TreeRefused for anything but regular files and folders.
+        """
+        ...
+
+    def host_folder(self, path: RelPath) -> str | None:
+        """Where a folder is on this host, for hashers and copiers only; None when absent."""
+        ...
 
 
 @runtime_checkable
 class SuiteReader(Protocol):
-    """Opens suites of one format."""
+    """Opens suites of one format; `scheme` is what stands before the colon of a location."""
 
     api: ClassVar[str]
     scheme: ClassVar[str]
 
-    def sniff(self, location: str) -> bool: ...
+    def sniff(self, location: str) -> bool:
+        """Whether a location without a scheme looks like this format."""
+        ...
 
-    def open(self, location: str) -> Suite: ...
+    def open(self, location: str) -> SuiteFiles: ...
 
 
 class Pool(Protocol):

@@ -11,11 +11,36 @@ import unicodedata
 from assay.api.errors import InvalidInput
 from assay.api.trees import RelPath
 
-__all__ = ["UnsafePath", "components", "is_slug", "parent", "printable", "relpath", "slug"]
+__all__ = [
+    "UnsafePath",
+    "components",
+    "is_ignored",
+    "is_slug",
+    "parent",
+    "printable",
+    "relpath",
+    "slug",
+]
 
 MAX_COMPONENT_BYTES = 255
 MAX_PATH_BYTES = 4096
 MAX_DEPTH = 256
+
+IGNORED_ANYWHERE = frozenset(
+    {
+        ".git",
+        ".hg",
+        ".svn",
+        "__pycache__",
+        "node_modules",
+        ".pytest_cache",
+        ".mypy_cache",
+        ".ruff_cache",
+        ".venv",
+        ".tox",
+    }
+)
+IGNORED_AT_ROOT = frozenset({"build", "dist"})
 
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 
@@ -74,6 +99,12 @@ def parent(path: RelPath) -> RelPath | None:
     """The directory that holds the path, or None at the root."""
     head, _, _ = path.rpartition("/")
     return RelPath(head) if head else None
+
+
+def is_ignored(path: RelPath) -> bool:
+    """Whether the tree contract leaves the path out: version control, caches, build output."""
+    parts = path.split("/")
+    return parts[0] in IGNORED_AT_ROOT or any(part in IGNORED_ANYWHERE for part in parts)
 
 
 def is_slug(text: str) -> bool:

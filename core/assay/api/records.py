@@ -10,7 +10,7 @@ from attrs import field, frozen
 from assay.api.jail import Outcome
 from assay.api.reasons import Reason
 from assay.api.tasks import Claim, GraderRole, VerdictStatus
-from assay.api.trees import BlobRef, ChangeSet, Digest, RelPath
+from assay.api.trees import BlobRef, ChangeSet, Digest, RelPath, Violation
 from assay.api.trust import Trust
 
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
     "TrialRecord",
     "TrialSpec",
     "Verdict",
-    "Violation",
 ]
 
 
@@ -90,14 +89,6 @@ class Facts:
             and (bool(self.tests) or self.role is GraderRole.STRUCTURE)
             and all(test.outcome is TestOutcome.PASSED for test in self.tests)
         )
-
-
-@frozen
-class Violation:
-    """One change or path that the boundary forbids; `path` is printable text."""
-
-    path: str
-    reason: Reason
 
 
 @frozen

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import NewType
 
 from attrs import field, frozen
+
+from assay.api.reasons import Reason
 
 __all__ = [
     "BlobRef",
@@ -25,6 +28,7 @@ __all__ = [
     "TreeLimits",
     "TreeManifest",
     "TreeRef",
+    "Violation",
 ]
 
 RelPath = NewType("RelPath", str)
@@ -175,12 +179,21 @@ class FileWrite:
 
 
 @frozen
-class Edits:
-    """What a candidate asks for: files to write and paths to delete (directories too)."""
+class Violation:
+    """One change or path that the boundary forbids; `path` is printable text."""
 
-    writes: dict[RelPath, FileWrite] = field(factory=dict)
+    path: str
+    reason: Reason
+
+
+@frozen
+class Edits:
+    """What a candidate asks for: files to write and paths to delete (directories too).
+
+    `violations` are the parts that were refused before anything was written: unsafe or
+    ignored paths, links, submodules, special modes.
+    """
+
+    writes: Mapping[RelPath, FileWrite] = field(factory=dict)
     deletes: tuple[RelPath, ...] = ()
-    ignored: tuple[str, ...] = ()
-    """Paths the candidate wanted to write that the tree contract ignores."""
-    refused: tuple[Refused, ...] = ()
-    """Links, submodules and special modes that the candidate wanted to make."""
+    violations: tuple[Violation, ...] = ()
