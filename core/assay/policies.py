@@ -20,6 +20,7 @@ from assay.structuring import FieldError, checked, structure_value
 
 __all__ = [
     "OP_NAMES",
+    "RuntimeDocument",
     "allow_rules",
     "check_budgets",
     "check_env",
@@ -80,7 +81,9 @@ class _Rule:
 
 
 @frozen
-class _RuntimeDocument:
+class RuntimeDocument:
+    """A declared runtime as it stands in a manifest."""
+
     python: str | None = None
     requirements: tuple[str, ...] = ()
     node: str | None = None
@@ -191,5 +194,5 @@ def check_env(env: Mapping[str, str]) -> Mapping[str, str]:
 
 def check_runtime(runtime: Mapping[str, Any]) -> Mapping[str, Any]:
     """A declared runtime: only the keys that were given."""
-    document = structure_value(_RuntimeDocument, dict(runtime))
+    document = structure_value(RuntimeDocument, dict(runtime))
     return {key: runtime[key] for key in attrs.asdict(document) if key in runtime}

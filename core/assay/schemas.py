@@ -22,7 +22,7 @@ from assay.api.tasks import VerdictStatus
 from assay.api.trust import Trust
 from assay.candidate_manifest import CandidateDocument
 from assay.manifests import SCHEMA, TaskDocument
-from assay.policies import OP_NAMES
+from assay.policies import OP_NAMES, RuntimeDocument
 from assay.suite_manifest import SuiteDocument
 
 __all__ = ["schema", "schema_names"]
@@ -81,7 +81,8 @@ def _with(document: dict[str, Any], **properties: Any) -> dict[str, Any]:
 
 
 def _suite() -> dict[str, Any]:
-    document = _with(_object(SuiteDocument), schema=_VERSION, id=_SLUG)
+    runtime = _object(RuntimeDocument)
+    document = _with(_object(SuiteDocument), schema=_VERSION, id=_SLUG, runtime=runtime)
     pins = document["properties"]["tasks"]["additionalProperties"]
     _with(pins, fixture=_DIGEST, task=_DIGEST, hidden={"anyOf": [_DIGEST, {"type": "null"}]})
     return document
@@ -105,6 +106,7 @@ def _task() -> dict[str, Any]:
         prompt=_TEXT,
         fixture=_TEXT,
         allow={"type": "array", "items": {"anyOf": [_TEXT, rule]}},
+        runtime=_object(RuntimeDocument),
     )
     _with(document["properties"]["graders"]["items"], id=_SLUG, use=_TEXT)
     return document
