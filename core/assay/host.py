@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from attrs import field, frozen
 
 from assay.api import (
     Candidate,
     Copier,
-    GraderSpec,
     Hasher,
     Prepared,
     RevisionMismatch,
@@ -28,7 +26,7 @@ from assay.api import (
 )
 from assay.benchmark import BenchmarkTask
 from assay.ledger import ArtifactFolder
-from assay.plugins import Registry, structure_options
+from assay.plugins import Registry
 from assay.store import Store, default_store_root
 from assay.tree import scan_folder
 from assay.trial import BASELINE, PreparedTask, TrialHost, run_trial
@@ -73,25 +71,17 @@ def prepare_task(
     components: Components, benchmark: BenchmarkTask, runtime: Runtime
 ) -> PreparedTask:
     """Put a task's trees into the store and structure its graders' options."""
-    graders: dict[str, Any] = {}
-    options: dict[str, Any] = {}
-    for spec in benchmark.task.graders:
-        graders[spec.id] = components.registry.load("assay.graders", spec.use)()
-        options[spec.id] = grader_options(graders[spec.id], spec)
+    graders = {
+        spec.id: components.registry.grader(spec, "task.json", f"graders.{spec.id}")
+        for spec in benchmark.task.graders
+    }
     return PreparedTask(
         benchmark,
         _prepared(components, benchmark.fixture),
         None if benchmark.hidden is None else _prepared(components, benchmark.hidden),
         runtime,
-        graders,
-        options,
-    )
-
-
-def grader_options(grader: Any, spec: GraderSpec) -> Any:
-    """The grader's structured options; raises ManifestError naming the field."""
-    return structure_options(
-        type(grader).Options, spec.options, "task.json", f"graders.{spec.id}.options"
+        {grader_id: grader for grader_id, (grader, _) in graders.items()},
+        {grader_id: options for grader_id, (_, options) in graders.items()},
     )
 
 
@@ -137,9 +127,7 @@ class WorkerFactory:
                 )
             task = prepared[spec.task]
             candidate = (
-                None
-                if spec.candidate == BASELINE
-                else self.candidates[spec.task, spec.candidate]
+                None if spec.candidate == BASELINE else self.candidates[spec.task, spec.candidate]
             )
             return run_trial(host, task, candidate, spec)
 

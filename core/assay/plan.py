@@ -23,9 +23,9 @@ from assay.api import (
 )
 from assay.benchmark import BenchmarkTask
 from assay.canonical import digest_json
-from assay.host import Components, grader_options
-from assay.manifests import task_digest
+from assay.host import Components
 from assay.record_json import to_plain
+from assay.revisions import task_digest
 from assay.suites import Suite
 from assay.tree import tree_ref
 
@@ -156,7 +156,9 @@ def revision(benchmark: BenchmarkTask, hasher: Hasher, pins: TaskPins | None = N
     """Digests of a task's content as it is now; raises RevisionMismatch when pins differ."""
     hidden = None if benchmark.hidden is None else tree_ref(benchmark.hidden, hasher)
     found = TaskPins(
-        tree_ref(benchmark.fixture, hasher), hidden, task_digest(benchmark.task, hidden)
+        tree_ref(benchmark.fixture, hasher),
+        hidden,
+        task_digest(benchmark.task, None if hidden is None else hidden.digest),
     )
     if pins is not None and pins != found:
         names = [
@@ -189,8 +191,8 @@ def prepare_runtimes(
 def _lacking(benchmark: BenchmarkTask, components: Components, runtime: Runtime) -> str:
     lacking = {}
     for spec in benchmark.task.graders:
-        grader = components.registry.load("assay.graders", spec.use)()
-        for tool in grader.needs(grader_options(grader, spec), benchmark.task).tools:
+        grader, options = components.registry.grader(spec, "task.json", f"graders.{spec.id}")
+        for tool in grader.needs(options, benchmark.task).tools:
             if tool not in runtime.tools:
                 lacking[tool] = runtime.unavailable.get(tool, "not in the runtime")
     return "; ".join(f"{tool}: {reason}" for tool, reason in sorted(lacking.items()))

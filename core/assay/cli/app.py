@@ -70,7 +70,7 @@ def main() -> None:
         sys.exit(1)
     except Exception as error:
         if _is_usage(error):
-            _tell(str(getattr(error, "format_message", lambda: error)()))
+            _tell(error.format_message() if isinstance(error, typer.BadParameter) else str(error))
             sys.exit(2)
         if os.environ.get("ASSAY_DEBUG"):
             raise

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from enum import Enum
-from types import TracebackType
+from enum import StrEnum
 
 from rich.console import Console
 from rich.progress import (
@@ -21,7 +20,7 @@ from assay.api import TrialRecord, VerdictStatus
 __all__ = ["Display", "ProgressObserver", "make_console"]
 
 
-class Display(str, Enum):
+class Display(StrEnum):
     """How progress is shown."""
 
     AUTO = "auto"
@@ -68,9 +67,7 @@ class ProgressObserver:
         self._counts[record.verdict.status] += 1
         done = sum(self._counts.values())
         if self._progress is not None and self._bar is not None:
-            counts = "  ".join(
-                f"{status.value} {count}" for status, count in self._counts.items()
-            )
+            counts = "  ".join(f"{status.value} {count}" for status, count in self._counts.items())
             self._progress.update(self._bar, completed=done, description=counts)
         elif self._display is Display.PLAIN:
             spec, verdict = record.spec, record.verdict
@@ -83,11 +80,6 @@ class ProgressObserver:
     def __enter__(self) -> ProgressObserver:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         if self._progress is not None:
             self._progress.stop()
