@@ -18,7 +18,13 @@ from assay.policies import safe_path, slug_text
 from assay.strict_json import load
 from assay.structuring import FieldError, checked, structure, structure_value
 
-__all__ = ["CandidateManifest", "FileSource", "candidate_digest", "parse_candidate"]
+__all__ = [
+    "CandidateDocument",
+    "CandidateManifest",
+    "FileSource",
+    "candidate_digest",
+    "parse_candidate",
+]
 
 MAX_FILES = 2_000
 MAX_TEXT = 4_096
@@ -66,7 +72,9 @@ class _Stored:
 
 
 @frozen
-class _Document:
+class CandidateDocument:
+    """candidate.json as it stands: its keys, their types and their defaults."""
+
     schema: int
     id: str
     kind: CandidateKind
@@ -76,14 +84,14 @@ class _Document:
     deletes: tuple[str, ...] = ()
     claim: str | None = None
     expect: _Expect | None = None
-    subject: Mapping[str, str] | None = None
+    subject: Mapping[str, str] = field(factory=dict)
 
 
 def parse_candidate(data: bytes, file: str, *, folder: str | None = None) -> CandidateManifest:
     """A candidate manifest; with `folder`, its id must equal it. Raises ManifestError."""
     value = load(data, file, max_bytes=MAX_MANIFEST_BYTES)
     check_version(value, file)
-    document = structure(_Document, value, file)
+    document = structure(CandidateDocument, value, file)
     try:
         checked("id", slug_text, document.id)
         _check_kind(document)
@@ -114,7 +122,7 @@ def candidate_digest(candidate: Candidate) -> Digest:
     )
 
 
-def _check_kind(document: _Document) -> None:
+def _check_kind(document: CandidateDocument) -> None:
     if document.kind is CandidateKind.AGENT:
         raise FieldError("not supported yet", ("kind",))
     if document.kind is CandidateKind.PATCH:
@@ -127,7 +135,7 @@ def _check_kind(document: _Document) -> None:
         raise FieldError("is only for kind patch", ("patch",))
 
 
-def _manifest(document: _Document) -> CandidateManifest:
+def _manifest(document: CandidateDocument) -> CandidateManifest:
     files = checked("files", _files, document.files)
     named = {entry.path for entry in files}
     for index, path in enumerate(document.executables):
@@ -144,7 +152,7 @@ def _manifest(document: _Document) -> CandidateManifest:
         deletes=document.deletes,
         claim=None if document.claim is None else checked("claim", safe_path, document.claim),
         expect=None if document.expect is None else checked("expect", _expect, document.expect),
-        subject=checked("subject", _subject, document.subject or {}),
+        subject=checked("subject", _subject, document.subject),
     )
 
 

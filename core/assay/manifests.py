@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from assay.api.errors import ManifestError
 from assay.api.jail import Limits, Network
@@ -37,7 +37,7 @@ from assay.prompts import check_prompt
 from assay.strict_json import MAX_INTEGER, load
 from assay.structuring import FieldError, checked, structure
 
-__all__ = ["MAX_MANIFEST_BYTES", "SCHEMA", "check_version", "parse_task"]
+__all__ = ["MAX_MANIFEST_BYTES", "SCHEMA", "TaskDocument", "check_version", "parse_task"]
 
 SCHEMA = 1
 """The schema number of suite, task and candidate manifests that this version reads."""
@@ -56,7 +56,7 @@ class _Grader:
     id: str
     use: str
     role: GraderRole
-    options: Mapping[str, Any] | None = None
+    options: Mapping[str, Any] = field(factory=dict)
     required: bool = True
 
 
@@ -67,7 +67,9 @@ class _Retired:
 
 
 @frozen
-class _TaskDocument:
+class TaskDocument:
+    """task.json as it stands: its keys, their types and their defaults."""
+
     id: str
     category: str
     prompt: str
@@ -78,13 +80,13 @@ class _TaskDocument:
     graders: tuple[_Grader, ...] = ()
     allow: tuple[Any, ...] = ()
     protect: tuple[str, ...] = ()
-    baseline: Mapping[str, BaselineResult] | None = None
-    limits: Limits | None = None
-    budgets: Mapping[str, int] | None = None
+    baseline: Mapping[str, BaselineResult] = field(factory=dict)
+    limits: Limits = Limits()
+    budgets: Mapping[str, int] = field(factory=dict)
     evidence: EvidencePolicy = EvidencePolicy.OPTIONAL
-    runtime: Mapping[str, Any] | None = None
+    runtime: Mapping[str, Any] = field(factory=dict)
     network: Network = Network.NONE
-    env: Mapping[str, str] | None = None
+    env: Mapping[str, str] = field(factory=dict)
     seed: int = 0
     version: int = 1
     retired: _Retired | None = None
@@ -105,7 +107,7 @@ def parse_task(
     value = load(data, file, max_bytes=MAX_MANIFEST_BYTES)
     check_version(value, file)
     _refuse_reserved(value, file)
-    document = structure(_TaskDocument, value, file)
+    document = structure(TaskDocument, value, file)
     try:
         task = _without_paths(document, suite)
         if folder is not None and task.id != folder:
@@ -133,7 +135,7 @@ def _refuse_reserved(value: Any, file: str) -> None:
         raise ManifestError(file, "network", _NOT_YET)
 
 
-def _without_paths(document: _TaskDocument, suite: SuiteHeader | None) -> Task:
+def _without_paths(document: TaskDocument, suite: SuiteHeader | None) -> Task:
     graders = checked("graders", _graders, document.graders)
     return Task(
         id=checked("id", slug_text, document.id),
@@ -142,13 +144,13 @@ def _without_paths(document: _TaskDocument, suite: SuiteHeader | None) -> Task:
         fixture=RelPath(document.fixture),
         title=checked("title", _title, document.title),
         graders=graders,
-        baseline=checked("baseline", _baseline, document.baseline or {}, graders),
-        limits=checked("limits", check_limits, document.limits or Limits()),
-        budgets=checked("budgets", check_budgets, document.budgets or {}),
+        baseline=checked("baseline", _baseline, document.baseline, graders),
+        limits=checked("limits", check_limits, document.limits),
+        budgets=checked("budgets", check_budgets, document.budgets),
         evidence=document.evidence,
-        runtime=checked("runtime", check_runtime, document.runtime or {}),
+        runtime=checked("runtime", check_runtime, document.runtime),
         network=document.network,
-        env=checked("env", check_env, document.env or {}),
+        env=checked("env", check_env, document.env),
         seed=checked("seed", _in_range, document.seed, 0, MAX_SEED),
         version=checked("version", _in_range, document.version, 1, MAX_INTEGER),
         retired=_retired(document.retired),
@@ -156,7 +158,7 @@ def _without_paths(document: _TaskDocument, suite: SuiteHeader | None) -> Task:
     )
 
 
-def _with_paths(task: Task, document: _TaskDocument) -> Task:
+def _with_paths(task: Task, document: TaskDocument) -> Task:
     fixture, hidden = _folders(document)
     return evolve(
         task,
@@ -167,7 +169,7 @@ def _with_paths(task: Task, document: _TaskDocument) -> Task:
     )
 
 
-def _folders(document: _TaskDocument) -> tuple[RelPath, RelPath | None]:
+def _folders(document: TaskDocument) -> tuple[RelPath, RelPath | None]:
     fixture = checked("fixture", task_folder, document.fixture)
     if document.hidden is None:
         return fixture, None
@@ -197,7 +199,7 @@ def _graders(documents: tuple[_Grader, ...]) -> tuple[GraderSpec, ...]:
                 id=document.id,
                 use=document.use,
                 role=document.role,
-                options=document.options or {},
+                options=document.options,
                 required=document.required,
             )
         )

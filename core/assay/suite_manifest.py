@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 from assay.api.paths import is_slug
 from assay.api.tasks import SuiteHeader, TaskPins
@@ -16,7 +16,7 @@ from assay.policies import check_runtime, digest_text, slug_text
 from assay.strict_json import load
 from assay.structuring import FieldError, checked, structure
 
-__all__ = ["parse_suite"]
+__all__ = ["SuiteDocument", "parse_suite"]
 
 
 @frozen
@@ -40,37 +40,39 @@ class _PluginPin:
 
 
 @frozen
-class _SuiteDocument:
+class SuiteDocument:
+    """suite.json as it stands: its keys, their types and their defaults."""
+
     schema: int
     id: str
     categories: _Categories | None = None
     require_trust: Trust = Trust.UNGUARDED
-    runtime: Mapping[str, Any] | None = None
-    plugins: Mapping[str, _PluginPin] | None = None
-    tasks: Mapping[str, _Pins] | None = None
+    runtime: Mapping[str, Any] = field(factory=dict)
+    plugins: Mapping[str, _PluginPin] = field(factory=dict)
+    tasks: Mapping[str, _Pins] = field(factory=dict)
 
 
 def parse_suite(data: bytes, file: str = "suite.json") -> SuiteHeader:
     """The header of a suite; raises ManifestError."""
     value = load(data, file, max_bytes=MAX_MANIFEST_BYTES)
     check_version(value, file)
-    document = structure(_SuiteDocument, value, file)
+    document = structure(SuiteDocument, value, file)
     try:
         return _suite(document)
     except FieldError as error:
         raise error.of(file) from None
 
 
-def _suite(document: _SuiteDocument) -> SuiteHeader:
+def _suite(document: SuiteDocument) -> SuiteHeader:
     categories = document.categories
-    pins = document.tasks or {}
+    pins = document.tasks
     return SuiteHeader(
         id=checked("id", slug_text, document.id),
         categories=checked("categories", _category_ids, categories) if categories else (),
         categories_version=categories.version if categories else 0,
         require_trust=document.require_trust,
-        runtime=checked("runtime", check_runtime, document.runtime or {}),
-        plugins=checked("plugins", _plugin_pins, document.plugins or {}),
+        runtime=checked("runtime", check_runtime, document.runtime),
+        plugins=checked("plugins", _plugin_pins, document.plugins),
         tasks={task: checked("tasks", _task_pins, task, pins[task]) for task in sorted(pins)},
     )
 
