@@ -16,7 +16,6 @@ from assay.api import (
     Copier,
     Hasher,
     Prepared,
-    RevisionMismatch,
     Runtime,
     RunTrial,
     Sandbox,
@@ -28,7 +27,7 @@ from assay.benchmark import BenchmarkTask
 from assay.ledger import ArtifactFolder
 from assay.plugins import Registry
 from assay.store import Store, default_store_root
-from assay.tree import scan_folder
+from assay.tree import tree_manifest
 from assay.trial import BASELINE, PreparedTask, TrialHost, run_trial
 
 __all__ = ["Components", "WorkerFactory", "open_components", "prepare_task"]
@@ -63,7 +62,7 @@ def open_components(
         digester,
         registry.load("assay.copiers", copier)(),
         box,
-        Store(default_store_root(), hasher=digester, ids=capabilities.ids),
+        Store(default_store_root(), digester, capabilities.ids),
     )
 
 
@@ -86,10 +85,8 @@ def prepare_task(
 
 
 def _prepared(components: Components, folder: str) -> Prepared:
-    scan = scan_folder(folder, components.hasher)
-    if scan.manifest is None:
-        raise RevisionMismatch("a tree can't be digested")
-    return components.copier.prepare(folder, scan.manifest, components.store)
+    manifest = tree_manifest(folder, components.hasher)
+    return components.copier.prepare(folder, manifest, components.store)
 
 
 @frozen
