@@ -118,9 +118,7 @@ class JailSession:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def _start(
-        self, command: Command, names: tuple[str, ...], number: int
-    ) -> JailProcess:
+    def _start(self, command: Command, names: tuple[str, ...], number: int) -> JailProcess:
         limits = command.limits or self._spec.limits
         if len(set(names)) != len(names) or len(names) > MAX_CHANNELS:
             raise UsageError(f"at most {MAX_CHANNELS} channels, each with a name of its own")
