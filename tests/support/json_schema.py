@@ -31,6 +31,7 @@ _KNOWN = {
     "pattern",
     "minLength",
     "minimum",
+    "maximum",
 }
 
 
@@ -49,6 +50,9 @@ def problems(schema: Mapping[str, Any], value: Any) -> list[str]:
         return _of_object(schema, value)
     if isinstance(value, list):
         return [found for item in value for found in problems(schema.get("items", {}), item)]
+    if _is("number", value):
+        outside = not schema.get("minimum", value) <= value <= schema.get("maximum", value)
+        return ["range"] if outside else []
     if isinstance(value, str):
         short = len(value) < schema.get("minLength", 0)
         mismatch = "pattern" in schema and not re.search(schema["pattern"], value)
