@@ -13,7 +13,7 @@ import select
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from attrs import frozen
 
@@ -121,13 +121,11 @@ class JailProcess:
         limits: Limits,
         streams: tuple[int, int],
         channels: Mapping[str, SocketChannel],
-        on_end: Callable[[], None],
     ) -> None:
         self._jail, self._number, self._limits = jail, number, limits
         self._streams = dict(zip(streams, (self._capture(), self._capture()), strict=True))
         self._captures = tuple(self._streams.values())
         self._channels = dict(channels)
-        self._on_end = on_end
         self._lock = threading.Lock()
         self._ended_by: tuple[OutcomeStatus, str] | None = None
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
@@ -183,13 +181,15 @@ class JailProcess:
         except SandboxFailed as failure:
             self._failure = failure
             self._jail.terminate()
+        except OSError:
+            self._failure = SandboxFailed("run", "the jail is dead")
+            self._jail.terminate()
         finally:
             for descriptor in self._streams:
                 os.close(descriptor)
             with self._lock:
                 self._finished.set()
                 os.close(self._wake)
-            self._on_end()
 
     def _follow(self) -> None:
         poll = select.poll()
