@@ -28,6 +28,8 @@ RECORD_BYTES = 4096
 READ_BYTES = 1 << 16
 START_SECONDS = 30.0
 GRACE_SECONDS = 5.0
+# The kernel measures for the limit more finely than it accounts for the record.
+LEAST_CPU_SHARE = 0.5
 
 _DONE = re.compile(
     rb"done (\d+) (exited|signalled) (\d{1,3}) (\d+\.\d{6}) (\d+\.\d{6}) (\d+)", re.ASCII
@@ -87,7 +89,7 @@ def outcome_of(
     elif stdout.exceeded or stderr.exceeded:
         status = OutcomeStatus.OUTPUT_LIMIT
         enforced["output"] = "supervisor"
-    elif number == signal.SIGXCPU and record.cpu >= limits.cpu * 0.9:
+    elif number == signal.SIGXCPU and record.cpu >= limits.cpu * LEAST_CPU_SHARE:
         status = OutcomeStatus.TIMED_OUT
         enforced["cpu"] = "rlimit"
     elif number == signal.SIGXFSZ:
