@@ -25,6 +25,8 @@ from assay.builtin.hasher import TreeHasher
 
 HASHER = TreeHasher()
 ORDINARY_UID = 65532
+IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+"""Where trees are made and removed by the thousand; None is the usual temporary folder."""
 
 
 @frozen
