@@ -16,6 +16,7 @@ from support.trees import (
     ordinary_folder,
     rel,
     run_ordinary,
+    small_disk,
 )
 
 from assay.api import NoSpace, TreeLimit, TreeRefused
@@ -164,3 +165,20 @@ def test_faults_name_the_error_and_no_place() -> None:
     assert isinstance(fault, NoSpace)
     assert str(fault) == "copy: ENOSPC"
     assert not isinstance(copy_fault(OSError(5, "I/O error"), "copy"), NoSpace)
+
+
+@pytest.mark.parametrize("inside", ["", "/d", "/d/e"])
+def test_what_is_mounted_in_a_tree_is_never_entered(tmp_path: Path, inside: str) -> None:
+    place = Path(f"{tmp_path}/t{inside}")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with small_disk(place, "size=1m") as disk:
+        make(disk, {"foreign": File(b"kept")})
+        with (
+            opened(open_root(tmp_path)) as parent,
+            opened(open_root(disk)) as mounted,
+            nothing_leaks(),
+        ):
+            with pytest.raises(OSError):
+                remove_tree(parent, "t")
+            assert os.listdir(mounted) == ["foreign"]
+    remove(tmp_path / "t")
