@@ -100,11 +100,11 @@ class RaisingGrader(StubGrader):
 
 
 class StubRegistry(Registry):
-    """The real registry, but for graders `stub` and `pytest`."""
+    """The real registry, but with one stand-in grader only."""
 
-    def __init__(self, grader: type[Any] = StubGrader) -> None:
+    def __init__(self, grader: type[Any] = StubGrader, name: str = "stub") -> None:
         super().__init__()
-        self._stub = grader
+        self._stub, self._name = grader, name
 
     def load(self, group: str, name: str) -> Any:
         if group == "assay.graders":
@@ -114,8 +114,8 @@ class StubRegistry(Registry):
 
     def find(self, group: str, name: str) -> PluginInfo:
         if group == "assay.graders":
-            if name != "stub":
-                raise UsageError(f"unknown grader {name}; known: stub")
+            if name != self._name:
+                raise UsageError(f"unknown grader {name}; known: {self._name}")
             return PluginInfo(group, name, "stub-dist", "1", "stub:Stub")
         return super().find(group, name)
 
