@@ -170,6 +170,8 @@ def _git_header(lines: Sequence[bytes], start: int) -> tuple[_Header | None, int
             raise _malformed(at, "file names are incomplete")
         said[b"---"], said[b"+++"] = lines[at][4:], lines[at + 1][4:]
         at += 2
+    elif at < len(lines) and lines[at].startswith(b"+++ "):
+        raise _malformed(at, "file names are incomplete")
     if not said and (at == len(lines) or not lines[at].startswith(b"@@ -")):
         return None, start
     if sum(len(lines[index]) for index in range(start, at)) > MAX_HEADER_BYTES:
