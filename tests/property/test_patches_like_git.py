@@ -83,9 +83,7 @@ def _diff(root: Path, old: dict[str, bytes], new: dict[str, bytes], options: lis
 @given(
     TREES,
     TREES,
-    st.sampled_from(
-        [[], ["-M10%"], ["-C10%", "--find-copies-harder"], ["-U1"], ["-B10%", "-M10%"]]
-    ),
+    st.sampled_from(["", "-M10%", "-C10% --find-copies-harder", "-U1", "-B10% -M10%"]),
 )
 def test_what_git_diff_writes_applies_to_the_same_tree(
     old: dict[str, bytes], new: dict[str, bytes], options: str
