@@ -277,9 +277,8 @@ def _body(lines: Sequence[bytes], at: int, header: _Header) -> tuple[FilePatch, 
         raise _malformed(at - 1, "new file depends on old content")
     if action is Action.DELETE and any(hunk.after for hunk in hunks):
         raise _malformed(at - 1, "deleted file still has content")
-    if action is Action.MODIFY and not hunks and not binary and header.old_mode == header.new_mode:
-        raise _malformed(at - 1, "diff changes nothing")
-    if action is Action.MODIFY and not hunks and not binary and header.new_mode is None:
+    is_bare = not hunks and binary is None and header.new_mode in (None, header.old_mode)
+    if action is Action.MODIFY and is_bare:
         raise _malformed(at - 1, "diff changes nothing")
     return FilePatch(
         action=action,
