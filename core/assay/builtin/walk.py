@@ -22,7 +22,6 @@ from assay.api import (
     Digest,
     Entry,
     EntryKind,
-    NoSpace,
     Refused,
     RefusedKind,
     RelPath,
@@ -48,7 +47,6 @@ _SPECIAL_BITS = stat.S_ISUID | stat.S_ISGID | stat.S_ISVTX
 _OWNER_LISTS = stat.S_IRUSR | stat.S_IXUSR
 _GONE = frozenset({errno.ENOENT, errno.ELOOP, errno.ENOTDIR, errno.ENXIO, errno.ESTALE})
 _NO_ACCESS = frozenset({errno.EACCES, errno.EPERM})
-_NO_DESCRIPTOR = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 _UTF8_NAMES = sys.getfilesystemencoding() == "utf-8"
 
 
@@ -125,6 +123,9 @@ class Walk:
                 self.entries.append(Entry(RelPath(path), EntryKind.DIR))
             prefix = f"{path}/" if path else ""
             levels.append(_Level(fd, prefix, depth + 1, self._list(fd, prefix, depth + 1)))
+        except OSError as error:
+            os.close(fd)
+            raise unreadable(path, error) from None
         except BaseException:
             os.close(fd)
             raise
@@ -186,8 +187,6 @@ class Walk:
                 return None
             if error.errno in _GONE:
                 raise changed(path) from None
-            if error.errno in _NO_DESCRIPTOR:
-                raise NoSpace("tree can't be read: no descriptor or memory left") from None
             raise unreadable(path, error) from None
 
     def _file(self, directory: int, name: str, path: str) -> None:
