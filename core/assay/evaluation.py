@@ -7,11 +7,14 @@ import tempfile
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from assay.api import (
     Candidate,
+    CandidateKind,
+    Digest,
     Fault,
+    InvalidInput,
     RuntimeUnavailable,
     TrialRecord,
     UsageError,
@@ -19,11 +22,12 @@ from assay.api import (
     VerdictStatus,
 )
 from assay.benchmark import BenchmarkTask
+from assay.candidate_manifest import candidate_digest
 from assay.host import WorkerFactory, open_components
 from assay.plan import Plan, load_tasks, make_plan, prepare_runtimes, revision, trial_spec
 from assay.plugins import Registry
 from assay.runner import Observer, RunResult, baseline_spec, execute, scratch_folder
-from assay.submissions import candidate_from_files, load_candidates
+from assay.submissions import load_candidates
 from assay.suites import open_suite
 
 __all__ = ["Evaluation", "Ungradable", "agrade", "evaluate", "grade", "grade_trial"]
@@ -63,7 +67,7 @@ def evaluate(
     problems: tuple[str, ...] = ()
     submissions: tuple[Candidate, ...] | None = None
     if submission is not None:
-        loaded = load_candidates(submission, tuple(only) or suite.task_ids())
+        loaded = load_candidates(str(submission), tuple(only) or suite.task_ids(), registry)
         submissions, problems = loaded.candidates, loaded.problems
     components = open_components(registry)
     plan = make_plan(suite, tasks, components, only=only, limit=limit, submissions=submissions)
@@ -100,11 +104,13 @@ def grade_trial(
     task: BenchmarkTask, candidate: Candidate | Path | str | Mapping[str, bytes | str]
 ) -> TrialRecord:
     """Like `grade`, with everything that was measured."""
+    if not any(grader.required for grader in task.task.graders):
+        raise InvalidInput(f"task {task.id}: no required grader")
     loaded = _one_candidate(task, candidate)
     components = open_components(Registry())
     pins = revision(task, components.hasher)
-    spec = trial_spec("", task, pins, loaded)
-    task_id = task.task.id
+    spec = trial_spec(task.suite, task, pins, loaded)
+    task_id = task.id
     with (
         scratch_folder() as scratch,
         tempfile.TemporaryDirectory(prefix="assay-artifacts-") as artifacts,
@@ -132,8 +138,13 @@ def _one_candidate(
     if isinstance(candidate, Candidate):
         return candidate
     if isinstance(candidate, Mapping):
-        return candidate_from_files(task.task.id, candidate)
-    loaded = load_candidates(Path(candidate), (task.task.id,))
+        content = {
+            path: text.encode() if isinstance(text, str) else text
+            for path, text in candidate.items()
+        }
+        loose = Candidate("candidate", task.id, CandidateKind.FILES, Digest(""), files=content)
+        return evolve(loose, digest=candidate_digest(loose))
+    loaded = load_candidates(str(candidate), (task.id,))
     if loaded.problems:
         raise UsageError(loaded.problems[0])
     if len(loaded.candidates) != 1:

@@ -7,7 +7,6 @@ it lives, and the tree is mounted read-only, so no grader can change what the ne
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any
 
 from attrs import define, frozen
@@ -61,12 +60,7 @@ class _LeasedSession:
     def __enter__(self) -> Session:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.close()
 
 

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from attrs import field, frozen
 
 from assay.api import (
     Candidate,
     Copier,
-    GraderSpec,
     Hasher,
     Prepared,
-    RevisionMismatch,
     Runtime,
     RunTrial,
     Sandbox,
@@ -28,9 +25,9 @@ from assay.api import (
 )
 from assay.benchmark import BenchmarkTask
 from assay.ledger import ArtifactFolder
-from assay.plugins import Registry, structure_options
+from assay.plugins import Registry
 from assay.store import Store, default_store_root
-from assay.tree import scan_folder
+from assay.tree import tree_manifest
 from assay.trial import BASELINE, PreparedTask, TrialHost, run_trial
 
 __all__ = ["Components", "WorkerFactory", "open_components", "prepare_task"]
@@ -65,7 +62,7 @@ def open_components(
         digester,
         registry.load("assay.copiers", copier)(),
         box,
-        Store(default_store_root(), hasher=digester, ids=capabilities.ids),
+        Store(default_store_root(), digester, capabilities.ids),
     )
 
 
@@ -73,33 +70,23 @@ def prepare_task(
     components: Components, benchmark: BenchmarkTask, runtime: Runtime
 ) -> PreparedTask:
     """Put a task's trees into the store and structure its graders' options."""
-    graders: dict[str, Any] = {}
-    options: dict[str, Any] = {}
-    for spec in benchmark.task.graders:
-        graders[spec.id] = components.registry.load("assay.graders", spec.use)()
-        options[spec.id] = grader_options(graders[spec.id], spec)
+    graders = {
+        spec.id: components.registry.grader(spec, "task.json", f"graders.{spec.id}")
+        for spec in benchmark.task.graders
+    }
     return PreparedTask(
         benchmark,
         _prepared(components, benchmark.fixture),
         None if benchmark.hidden is None else _prepared(components, benchmark.hidden),
         runtime,
-        graders,
-        options,
-    )
-
-
-def grader_options(grader: Any, spec: GraderSpec) -> Any:
-    """The grader's structured options; raises ManifestError naming the field."""
-    return structure_options(
-        type(grader).Options, spec.options, "task.json", f"graders.{spec.id}.options"
+        {grader_id: grader for grader_id, (grader, _) in graders.items()},
+        {grader_id: options for grader_id, (_, options) in graders.items()},
     )
 
 
 def _prepared(components: Components, folder: str) -> Prepared:
-    scan = scan_folder(folder, components.hasher)
-    if scan.manifest is None:
-        raise RevisionMismatch("a tree can't be digested")
-    return components.copier.prepare(folder, scan.manifest, components.store)
+    manifest = tree_manifest(folder, components.hasher)
+    return components.copier.prepare(folder, manifest, components.store)
 
 
 @frozen
@@ -137,9 +124,7 @@ class WorkerFactory:
                 )
             task = prepared[spec.task]
             candidate = (
-                None
-                if spec.candidate == BASELINE
-                else self.candidates[spec.task, spec.candidate]
+                None if spec.candidate == BASELINE else self.candidates[spec.task, spec.candidate]
             )
             return run_trial(host, task, candidate, spec)
 

@@ -23,11 +23,10 @@ from assay.api import (
 )
 from assay.benchmark import BenchmarkTask
 from assay.canonical import digest_json
-from assay.host import Components, grader_options
-from assay.manifests import task_digest
+from assay.host import Components
+from assay.locking import compute_pins
 from assay.record_json import to_plain
 from assay.suites import Suite
-from assay.tree import tree_ref
 
 __all__ = [
     "Plan",
@@ -92,10 +91,7 @@ def make_plan(
     Raises RevisionMismatch for a digest that differs from its pin, RuntimeUnavailable,
     InvalidInput for a run without a trial.
     """
-    revisions = {
-        task_id: revision(task, components.hasher, suite.header.tasks.get(task_id))
-        for task_id, task in loaded.items()
-    }
+    revisions = {task_id: revision(task, components.hasher) for task_id, task in loaded.items()}
     chosen = {task_id: task for task_id, task in loaded.items() if not only or task_id in only}
     runtimes = prepare_runtimes(components, chosen)
     skipped = tuple(
@@ -152,12 +148,9 @@ def trial_spec(
     )
 
 
-def revision(benchmark: BenchmarkTask, hasher: Hasher, pins: TaskPins | None = None) -> TaskPins:
+def revision(benchmark: BenchmarkTask, hasher: Hasher) -> TaskPins:
     """Digests of a task's content as it is now; raises RevisionMismatch when pins differ."""
-    hidden = None if benchmark.hidden is None else tree_ref(benchmark.hidden, hasher)
-    found = TaskPins(
-        tree_ref(benchmark.fixture, hasher), hidden, task_digest(benchmark.task, hidden)
-    )
+    found, pins = compute_pins(benchmark, hasher), benchmark.pins
     if pins is not None and pins != found:
         names = [
             name
@@ -165,7 +158,7 @@ def revision(benchmark: BenchmarkTask, hasher: Hasher, pins: TaskPins | None = N
             if getattr(pins, name) != getattr(found, name)
         ]
         raise RevisionMismatch(
-            f"task {benchmark.task.id}: {', '.join(names)} differs from the digest in suite.json"
+            f"task {benchmark.id}: {', '.join(names)} differs from the digest in suite.json"
         )
     return found
 
@@ -189,8 +182,8 @@ def prepare_runtimes(
 def _lacking(benchmark: BenchmarkTask, components: Components, runtime: Runtime) -> str:
     lacking = {}
     for spec in benchmark.task.graders:
-        grader = components.registry.load("assay.graders", spec.use)()
-        for tool in grader.needs(grader_options(grader, spec), benchmark.task).tools:
+        grader, options = components.registry.grader(spec, "task.json", f"graders.{spec.id}")
+        for tool in grader.needs(options, benchmark.task).tools:
             if tool not in runtime.tools:
                 lacking[tool] = runtime.unavailable.get(tool, "not in the runtime")
     return "; ".join(f"{tool}: {reason}" for tool, reason in sorted(lacking.items()))

@@ -48,7 +48,6 @@ def _converter() -> cattrs.Converter:
     return converter
 
 
-
 def _reason(code: object) -> Reason:
     return next(reason for reason in Reason if reason.value == code)
 

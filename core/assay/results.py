@@ -168,9 +168,7 @@ def _summary(plan: Plan, records: Sequence[TrialRecord]) -> dict[str, Any]:
     return {
         "trials": len(records),
         "verdicts": _counts(record.verdict.status.value for record in records),
-        "reasons": _counts(
-            reason.value for record in records for reason in record.verdict.reasons
-        ),
+        "reasons": _counts(reason.value for record in records for reason in record.verdict.reasons),
         "unexpected": sum(
             not as_expected(record, plan.candidates[record.spec.task, record.spec.candidate])
             for record in records

@@ -30,8 +30,9 @@ from assay.api import (
     VerdictStatus,
 )
 from assay.api.files import remove_tree
+from assay.canonical import digest_json
 from assay.host import Components, WorkerFactory
-from assay.identity import environment
+from assay.identity import environment, environment_digest
 from assay.ledger import ARTIFACTS, REPORT, RUN, Ledger, create_run_folder, write_json
 from assay.plan import Plan
 from assay.results import build_report, results_digest
@@ -75,7 +76,7 @@ def execute(
     """Run the plan into a new run folder. Raises UsageError when the folder exists."""
     create_run_folder(folder)
     started = time.time()
-    identity = environment(components.registry, components.sandbox, plan.runtimes)
+    identity = _identity(plan, components)
     about = {
         "schema": "assay-run-1",
         "suite": plan.header.id,
@@ -129,6 +130,46 @@ def execute(
         },
     )
     return RunResult(folder, report, records, interruption.number)
+
+
+def _identity(plan: Plan, components: Components) -> dict[str, Any]:
+    """Everything of this host that may change a result; equal for equal hosts."""
+    used = {
+        ("assay.sandboxes", components.sandbox.name),
+        ("assay.hashers", components.hasher.contract),
+        *(
+            ("assay.graders", spec.use)
+            for task in plan.tasks.values()
+            for spec in task.task.graders
+        ),
+    }
+    capabilities = components.sandbox.capabilities()
+    found = environment(
+        [components.registry.find(group, name) for group, name in sorted(used)],
+        {
+            "sandbox": {
+                "name": components.sandbox.name,
+                "mode": capabilities.mode,
+                "layers": capabilities.layers,
+                "versions": capabilities.versions,
+            },
+            "runtimes": {
+                task_id: {"digest": runtime.digest, "versions": runtime.versions}
+                for task_id, runtime in sorted(plan.runtimes.items())
+            },
+        },
+    )
+    tasks = {task_id: plan.revisions[task_id] for task_id in sorted(plan.tasks)}
+    return {
+        "revisions": {
+            "task": digest_json({task_id: pins.task for task_id, pins in tasks.items()}),
+            "fixture": digest_json(
+                {task_id: pins.fixture.digest for task_id, pins in tasks.items()}
+            ),
+            "environment": environment_digest(found),
+        },
+        "environment": found,
+    }
 
 
 def _baselines(plan: Plan) -> list[TrialSpec]:

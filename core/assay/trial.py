@@ -9,25 +9,22 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import frozen
 
 from assay.api import (
-    AssayError,
     BaselineResult,
-    BoundaryFacts,
     Cancelled,
     Candidate,
     CandidateMalformed,
     ChangeSet,
-    ClaimFacts,
     CleanupFailed,
     Contaminated,
     Copier,
     CopyFailed,
+    CopyMismatch,
     Digest,
     Edits,
     Facts,
@@ -59,6 +56,7 @@ from assay.boundary import judge, permitted_edits
 from assay.candidates import edits as read_edits
 from assay.claims import check as check_claims
 from assay.decide import decide
+from assay.draft import Draft
 from assay.fixtures import SourceGuard
 from assay.grading import GradingContext
 from assay.ledger import ArtifactFolder
@@ -68,8 +66,6 @@ __all__ = ["BASELINE", "PreparedTask", "TrialHost", "run_trial"]
 
 BASELINE = "@baseline"
 """Candidate id of the probe of an untouched fixture; no real candidate can have it."""
-
-STAGES = ("source", "candidate", "workspace", "grading", "claims", "leave")
 
 
 @frozen
@@ -102,50 +98,6 @@ class TrialHost:
     artifacts: ArtifactFolder
 
 
-@define
-class _Draft:
-    """What is known of a running trial."""
-
-    spec: TrialSpec
-    stages: dict[str, StageStatus] = field(
-        factory=lambda: dict.fromkeys(STAGES, StageStatus.NOT_STARTED)
-    )
-    change_set: ChangeSet | None = None
-    boundary: BoundaryFacts | None = None
-    facts: tuple[Facts, ...] = ()
-    claims: ClaimFacts | None = None
-    source_before: Digest | None = None
-    source_after: Digest | None = None
-    rejected: frozenset[Reason] = frozenset()
-    invalid: frozenset[Reason] = frozenset()
-    leaks: tuple[str, ...] = ()
-    timings: dict[str, float] = field(factory=dict)
-    error: str = ""
-    retryable: bool = False
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Time a stage and note how it ended."""
-        started = time.monotonic()
-        self.stages[name] = StageStatus.FAILED
-        try:
-            yield
-            self.stages[name] = StageStatus.PASSED
-        finally:
-            self.timings[name] = time.monotonic() - started
-
-    def fail(self, reason: Reason, error: BaseException, *, retryable: bool = False) -> None:
-        """The trial can't be graded; the first error is the one that is told."""
-        self.invalid |= {reason}
-        self.error = self.error or _one_line(error)
-        self.retryable = self.retryable or retryable
-
-
-def _one_line(error: BaseException) -> str:
-    # Only our own messages are known to be free of content and host paths.
-    return str(error) if isinstance(error, AssayError) else type(error).__name__
-
-
 def run_trial(
     host: TrialHost, task: PreparedTask, candidate: Candidate | None, spec: TrialSpec
 ) -> TrialRecord:
@@ -154,7 +106,7 @@ def run_trial(
     Raises Cancelled when the run was cancelled meanwhile; everything else becomes part of
     the record.
     """
-    draft = _Draft(spec)
+    draft = Draft(spec)
     guard: SourceGuard | None = None
     workspace: list[Workspace] = []
     cancelled: Cancelled | None = None
@@ -177,7 +129,7 @@ def run_trial(
     except Contaminated as error:
         draft.source_after = Digest(error.after)
         draft.fail(Reason.SOURCE_CONTAMINATED, error)
-    except AssayError as error:
+    except CopyMismatch as error:
         draft.fail(Reason.COPY_FAILED, error)
     except Exception as error:
         draft.fail(Reason.ENVIRONMENT_FAILED, error)
@@ -192,7 +144,7 @@ def _measure_all(
     host: TrialHost,
     task: PreparedTask,
     candidate: Candidate | None,
-    draft: _Draft,
+    draft: Draft,
     opened: list[Workspace],
 ) -> None:
     base = task.prepared.manifest
@@ -274,7 +226,7 @@ def stored_path(store: Store, manifest: TreeManifest) -> str:
     return path
 
 
-def _leave(draft: _Draft, guard: SourceGuard | None, opened: list[Workspace]) -> None:
+def _leave(draft: Draft, guard: SourceGuard | None, opened: list[Workspace]) -> None:
     draft.stages["leave"] = StageStatus.PASSED
     started = time.monotonic()
     if guard is not None:
@@ -295,7 +247,7 @@ def _leave(draft: _Draft, guard: SourceGuard | None, opened: list[Workspace]) ->
     draft.timings["leave"] = time.monotonic() - started
 
 
-def _record(task: PreparedTask, draft: _Draft, candidate: Candidate | None) -> TrialRecord:
+def _record(task: PreparedTask, draft: Draft, candidate: Candidate | None) -> TrialRecord:
     if candidate is None:
         verdict = _baseline_verdict(task.benchmark.task, draft)
     else:
@@ -326,7 +278,7 @@ def _record(task: PreparedTask, draft: _Draft, candidate: Candidate | None) -> T
     )
 
 
-def _baseline_verdict(task: Task, draft: _Draft) -> Verdict:
+def _baseline_verdict(task: Task, draft: Draft) -> Verdict:
     drifted = any(
         facts.passed is not (task.baseline.get(facts.grader) is BaselineResult.PASS)
         for facts in draft.facts

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from assay.api import AssayError, Cancelled
+from assay.api import AssayError, Cancelled, UsageError
 from assay.cli import check, host, new, run, show
 from assay.cli.display import make_console
 from assay.reports.tables import safe
@@ -69,9 +69,10 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:
-        if _is_usage(error):
-            _tell(str(getattr(error, "format_message", lambda: error)()))
-            sys.exit(2)
+        usage = _usage_message(error)
+        if usage is not None:
+            _tell(usage)
+            sys.exit(UsageError.exit_code)
         if os.environ.get("ASSAY_DEBUG"):
             raise
         _tell(f"internal error: {type(error).__name__} (ASSAY_DEBUG=1 shows where)")
@@ -79,9 +80,12 @@ def main() -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _is_usage(error: Exception) -> bool:
-    # The option parser's own errors carry exit code 2 and no other of ours does.
-    return getattr(error, "exit_code", None) == 2
+def _usage_message(error: Exception) -> str | None:
+    # The option parser's errors have no public base class that all its versions share.
+    message = getattr(error, "format_message", None)
+    if getattr(error, "exit_code", None) != UsageError.exit_code or message is None:
+        return None
+    return f"{message()} (see assay --help)"
 
 
 def _tell(message: str) -> None:

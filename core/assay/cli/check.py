@@ -37,15 +37,17 @@ def check(
       assay check builtin:delivery-eval
       assay check mysuite --task slug-normalizer --json
     """
-    with tempfile.TemporaryDirectory(prefix="assay-check-") as temporary:
-        with ProgressObserver(display) as observer:
-            evaluation = evaluate(
-                suite,
-                observer,
-                folder=Path(temporary) / "run",
-                workers=jobs or os.cpu_count() or 1,
-                only=tuple(task or ()),
-            )
+    with (
+        tempfile.TemporaryDirectory(prefix="assay-check-") as temporary,
+        ProgressObserver(display) as observer,
+    ):
+        evaluation = evaluate(
+            suite,
+            observer,
+            folder=Path(temporary) / "run",
+            workers=jobs or os.cpu_count() or 1,
+            only=tuple(task or ()),
+        )
     candidates = evaluation.plan.candidates
     records = evaluation.result.records
     wrong = [

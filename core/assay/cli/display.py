@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from enum import Enum
-from types import TracebackType
+from enum import StrEnum
 
 from rich.console import Console
 from rich.progress import (
@@ -21,7 +20,11 @@ from assay.api import TrialRecord, VerdictStatus
 __all__ = ["Display", "ProgressObserver", "make_console"]
 
 
-class Display(str, Enum):
+WIDE = 200
+"""Columns where nobody looks at a screen: logs and pipes get whole lines."""
+
+
+class Display(StrEnum):
     """How progress is shown."""
 
     AUTO = "auto"
@@ -31,8 +34,16 @@ class Display(str, Enum):
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """A console that never guesses markup or emoji in text."""
-    return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    """A console that never guesses markup or emoji in text; off a terminal it is wide."""
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(
+        stderr=stderr,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=True,
+        width=None if stream.isatty() else WIDE,
+    )
 
 
 class ProgressObserver:
@@ -68,9 +79,7 @@ class ProgressObserver:
         self._counts[record.verdict.status] += 1
         done = sum(self._counts.values())
         if self._progress is not None and self._bar is not None:
-            counts = "  ".join(
-                f"{status.value} {count}" for status, count in self._counts.items()
-            )
+            counts = "  ".join(f"{status.value} {count}" for status, count in self._counts.items())
             self._progress.update(self._bar, completed=done, description=counts)
         elif self._display is Display.PLAIN:
             spec, verdict = record.spec, record.verdict
@@ -83,11 +92,6 @@ class ProgressObserver:
     def __enter__(self) -> ProgressObserver:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         if self._progress is not None:
             self._progress.stop()

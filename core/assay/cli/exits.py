@@ -34,9 +34,7 @@ def run_exit_code(
     return most_serious(codes)
 
 
-def _trial_code(
-    record: TrialRecord, candidates: Mapping[tuple[str, str], Candidate]
-) -> int:
+def _trial_code(record: TrialRecord, candidates: Mapping[tuple[str, str], Candidate]) -> int:
     reasons = record.verdict.reasons
     if Reason.SOURCE_CONTAMINATED in reasons or record.leaks:
         return 5

@@ -13,7 +13,8 @@ from assay.api import UsageError
 from assay.cli.display import make_console
 from assay.plugins import GROUPS, Registry
 from assay.reports.tables import safe
-from assay.schemas import SCHEMAS, schema_document
+from assay.schemas import schema as schema_document
+from assay.schemas import schema_names
 
 __all__ = ["doctor", "plugins", "schema", "version"]
 
@@ -117,9 +118,9 @@ def schema(
       assay schema task
     """
     if name is None:
-        for known in SCHEMAS:
+        for known in schema_names():
             print(known)
         return
-    if name not in SCHEMAS:
-        raise UsageError(f"unknown schema; known: {', '.join(SCHEMAS)}")
+    if name not in schema_names():
+        raise UsageError(f"unknown schema; known: {', '.join(schema_names())}")
     print(json.dumps(schema_document(name), ensure_ascii=True, indent=2, sort_keys=True))

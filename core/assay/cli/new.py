@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from assay.cli.display import make_console
-from assay.locking import check_lock, write_lock
-from assay.plugins import Registry
+from assay.locking import lock_suite
 from assay.reports.tables import safe
 from assay.scaffold import new_suite, new_task
 
@@ -67,8 +66,7 @@ def lock(
       assay lock mysuite
       assay lock mysuite --check
     """
-    registry = Registry()
-    drift = (check_lock if only_check else write_lock)(suite, registry)
+    drift = lock_suite(suite, check=only_check).drift
     code = 5 if only_check and drift else 0
     if as_json:
         document = {"schema": "assay-lock-output-1", "changed": list(drift), "exit_code": code}

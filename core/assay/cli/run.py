@@ -113,7 +113,9 @@ def _print_tables(evaluation: Evaluation) -> None:
         console.print(safe(f"not graded: {problem}"))
     for record in evaluation.result.records:
         if record.error and record.verdict.status.value == "invalid":
-            console.print(safe(f"invalid {record.spec.task} {record.spec.candidate}: {record.error}"))
+            console.print(
+                safe(f"invalid {record.spec.task} {record.spec.candidate}: {record.error}")
+            )
         for leak in record.leaks:
             console.print(safe(f"left behind: temporary folder {leak}"))
     unexpected = report["summary"]["unexpected"]

@@ -48,9 +48,7 @@ def explain_trial(record: TrialRecord, artifacts: ArtifactFolder) -> Iterator[Re
             yield Text(f"  {change.op.value:9}") + safe(change.path)
     if record.boundary is not None:
         for violation in record.boundary.violations:
-            yield Text(f"  outside the boundary: {violation.reason.value}: ") + safe(
-                violation.path
-            )
+            yield Text(f"  outside the boundary: {violation.reason.value}: ") + safe(violation.path)
     for facts in record.facts:
         yield from _grader(facts, artifacts)
     if record.claims is not None and record.claims.claim is not None:
@@ -65,7 +63,8 @@ def _grader(facts: Facts, artifacts: ArtifactFolder) -> Iterator[RenderableType]
     passed = sum(test.outcome is TestOutcome.PASSED for test in facts.tests)
     yield Text.assemble(
         (f"{facts.grader} ", "bold"),
-        f"({facts.plugin} {facts.version}, {facts.trust.value}): {passed}/{len(facts.tests)} passed",
+        f"({facts.plugin} {facts.version}, {facts.trust.value}): ",
+        f"{passed}/{len(facts.tests)} passed",
         f", {_LIMITS[facts.outcome.status]}"
         if facts.outcome is not None and facts.outcome.status in _LIMITS
         else "",
@@ -82,7 +81,9 @@ def _grader(facts: Facts, artifacts: ArtifactFolder) -> Iterator[RenderableType]
         for name in ("stdout", "stderr"):
             if name in facts.artifacts:
                 yield Text(f"  {name}:", style="dim")
-                yield from _indented(artifacts.get(facts.artifacts[name]).decode("utf-8", "replace"))
+                yield from _indented(
+                    artifacts.get(facts.artifacts[name]).decode("utf-8", "replace")
+                )
 
 
 def _indented(text: str) -> Iterator[RenderableType]:

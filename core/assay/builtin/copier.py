@@ -1,0 +1,90 @@
+"""The copier that works everywhere: a byte copy, digested while it is written."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import ClassVar
+
+from assay.api import (
+    CopyFailed,
+    CopyMismatch,
+    Hasher,
+    HostIds,
+    Prepared,
+    Store,
+    Support,
+    TreeManifest,
+)
+from assay.api.copies import copy_tree
+from assay.api.files import copy_fault, open_root, opened
+from assay.builtin.home import Home
+from assay.builtin.workspace import CopyWorkspace
+
+__all__ = ["CopyCopier"]
+
+
+class CopyCopier:
+    """Copier `copy`: each workspace is a copy of its own in a fresh folder."""
+
+    api: ClassVar[str] = "1.0"
+    name: ClassVar[str] = "copy"
+    host_visible: ClassVar[bool] = True
+
+    def supports(self, scratch: str) -> Support:
+        """Any folder that this process may write to will do."""
+        if not os.access(scratch, os.W_OK | os.X_OK):
+            return Support(False, "the scratch folder is absent or not writable")
+        return Support(True)
+
+    def prepare(self, source: str, manifest: TreeManifest, store: Store | None) -> Prepared:
+        """Put the tree into the store, once; without a store the source itself is read.
+
+        Raises CopyMismatch when the source is no longer what the manifest says.
+        """
+        if store is None:
+            return Prepared(manifest, source)
+        handle = store.tree(manifest.ref)
+        if handle is None:
+            with opened(_open_source(source)) as root:
+                handle = store.tree(store.add_tree(root, manifest))
+        if handle is None:
+            raise CopyFailed("the store does not hold the tree that was just added")
+        return Prepared(manifest, handle)
+
+    def open(
+        self, prepared: Prepared, scratch: str, *, hasher: Hasher, ids: HostIds | None = None
+    ) -> CopyWorkspace:
+        """A fresh equal workspace in a new folder of its own beneath `scratch`.
+
+        Only root can give it to `ids`. Raises CopyFailed, NoSpace or CopyMismatch; then
+        nothing is left behind (CleanupFailed, caused by them, when that is impossible).
+        """
+        try:
+            home = Home.create(scratch or tempfile.gettempdir(), ids)
+        except OSError as error:
+            raise copy_fault(error, "workspace could not be made") from None
+        try:
+            _fill(home, prepared, hasher)
+        except BaseException as error:
+            home.remove(cause=error)
+            raise
+        return CopyWorkspace(home, prepared.manifest, hasher)
+
+
+def _fill(home: Home, prepared: Prepared, hasher: Hasher) -> None:
+    try:
+        with opened(_open_source(prepared.handle)) as source:
+            copied = copy_tree(source, home.tree_fd, prepared.manifest.entries, home.layout)
+        os.fchmod(home.tree_fd, 0o700)
+    except OSError as error:
+        raise copy_fault(error, "workspace could not be made") from None
+    if hasher.manifest(copied).ref != prepared.manifest.ref:
+        raise CopyMismatch("workspace is not equal to its fixture")
+
+
+def _open_source(source: str) -> int:
+    try:
+        return open_root(source)
+    except OSError as error:
+        raise copy_fault(error, "source of the copy can't be opened") from None

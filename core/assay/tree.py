@@ -1,0 +1,46 @@
+"""Trees by folder: what the framework itself asks of a hasher."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from assay.api import Hasher, InvalidInput, Scan, TreeLimits, TreeManifest, TreeRef
+from assay.api.files import open_root, opened
+
+__all__ = ["scan_folder", "tree_manifest", "tree_ref"]
+
+_LIMITS = TreeLimits()
+
+
+def scan_folder(
+    folder: str | Path,
+    hasher: Hasher,
+    *,
+    limits: TreeLimits = _LIMITS,
+    collect_refused: bool = False,
+) -> Scan:
+    """Scan a folder of this host; raises what `Hasher.scan` raises.
+
+    Raises InvalidInput when the folder is absent, a link, or can't be opened.
+    """
+    try:
+        root = open_root(folder)
+    except OSError:
+        raise InvalidInput("tree: the folder is absent, a link or unreadable") from None
+    with opened(root):
+        return hasher.scan(root, limits=limits, collect_refused=collect_refused)
+
+
+def tree_manifest(
+    folder: str | Path, hasher: Hasher, *, limits: TreeLimits = _LIMITS
+) -> TreeManifest:
+    """Manifest of a folder that must hold nothing refused; raises TreeRefused otherwise."""
+    scan = scan_folder(folder, hasher, limits=limits)
+    if scan.manifest is None:
+        raise InvalidInput("tree: the hasher refused an entry without naming it")
+    return scan.manifest
+
+
+def tree_ref(folder: str | Path, hasher: Hasher) -> TreeRef:
+    """Digest of a folder; raises what `tree_manifest` raises."""
+    return tree_manifest(folder, hasher).ref
