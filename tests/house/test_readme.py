@@ -66,7 +66,8 @@ def _grader(folder: Path) -> tuple[Any, Any]:
     file = folder / "my_graders.py"
     file.write_text(_grader_text(), "utf-8")
     spec = importlib.util.spec_from_file_location("my_graders", file)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.LargestFile(), module.Options
