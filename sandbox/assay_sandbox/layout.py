@@ -202,7 +202,7 @@ def _check_places(mounts: Iterable[Mount]) -> None:
 
 
 def _inside(path: str, directory: str) -> bool:
-    return path == directory or path.startswith(directory + "/")
+    return path == directory or path.startswith(directory.rstrip("/") + "/")
 
 
 def _mount(builder: _Builder, mount: Mount, inodes: int) -> None:

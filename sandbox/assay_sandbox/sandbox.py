@@ -20,17 +20,27 @@ from assay.api import (
     SandboxUnavailable,
     Store,
 )
+from assay_sandbox.doctor import blame
 from assay_sandbox.launch import LaunchPlan, launch, nsjail_program, read_mounts
 from assay_sandbox.layout import layout_of, system_layout
 from assay_sandbox.mounted import check_mounts
 from assay_sandbox.policy import Policy, policy_of_this_host
 from assay_sandbox.profiles import PROFILES, profiles_digest
-from assay_sandbox.session import JailSession
+from assay_sandbox.session import JailSession, check_limits
 
 __all__ = ["NsjailSandbox"]
 
 ROOT_MODE_ID = 200001
 """Owner of jails started by root: an id that owns nothing else on the host."""
+
+
+LAYERS = {
+    "namespaces": "present: user, pid, mount, network, ipc, uts, cgroup",
+    "seccomp": "present: allow-list",
+    "init": "present: python",
+    "memory": "degraded: each process is bounded, all together by processes x memory only",
+    "disk": "degraded: each file and /tmp are bounded, a writable workspace in total is not",
+}
 
 
 class NsjailSandbox:
@@ -56,6 +66,7 @@ class NsjailSandbox:
             raise SandboxUnavailable(capabilities.layer, capabilities.fix)
         if spec.network is Network.LOOPBACK and not PROFILES[spec.profile].loopback:
             raise SandboxFailed("network", f"profile {spec.profile.value} has no loopback")
+        check_limits(spec.limits)
         layout = layout_of(spec, _init_program())
         jail = launch(plan, layout, loopback=spec.network is Network.LOOPBACK)
         mounts, inside = jail.handshake()
@@ -82,7 +93,8 @@ def _measured() -> tuple[Capabilities, LaunchPlan | None]:
         return Capabilities(False, layer=missing.layer, fix=missing.fix), None
     except (OSError, SandboxFailed) as failed:
         stage = failed.stage if isinstance(failed, SandboxFailed) else "nsjail"
-        return Capabilities(False, layer=stage, fix="run: assay doctor"), None
+        layer, fix = blame(stage)
+        return Capabilities(False, layer=layer, fix=fix), None
 
 
 def _measure() -> tuple[Capabilities, LaunchPlan]:
@@ -100,7 +112,7 @@ def _measure() -> tuple[Capabilities, LaunchPlan]:
         available=True,
         mode=mode,
         ids=ids,
-        layers={"mounts": f"present: {plan.mount_interface} mount interface"},
+        layers={**LAYERS, "mounts": f"present: {plan.mount_interface} mount interface"},
         versions={"nsjail": digest, "policy": policy.digest, "profiles": profiles_digest()},
         shared_pid_namespace=True,
     )

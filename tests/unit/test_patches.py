@@ -12,6 +12,7 @@ from assay.api.errors import CandidateMalformed
 from assay.api.reasons import Reason
 from assay.api.trees import FileWrite, Violation
 from assay.patch_binary import object_id
+from assay.patch_hunks import SearchBudget, parse_hunk, placed
 
 
 def lines(*parts: str) -> bytes:
@@ -370,10 +371,8 @@ def test_copies_of_copies_hit_the_size_limit() -> None:
 
 
 def test_hostile_search_is_bounded() -> None:
-    files = {"f": b"a\n" * 100_000}
-    hunk = lines("@@ -5,3 +5,3 @@", " a", "-b", "+c", " a")
-    patch = lines("--- a/f", "+++ b/f") + hunk
-    assert refused(files, patch) is Reason.PATCH_DOES_NOT_APPLY
-    near = lines("@@ -99990,3 +5,3 @@", " a", "-a", "+c", " a")
-    many = lines("--- a/f", "+++ b/f") + near * 600
-    assert refused(files, many) in (Reason.CANDIDATE_MALFORMED, Reason.PATCH_DOES_NOT_APPLY)
+    hunk, _ = parse_hunk([b"@@ -5,3 +5,3 @@", b" a", b"-b", b"+c", b" a"], 0)
+    content = b"a\n" * 1000
+    assert placed(content, [hunk], SearchBudget(2_000)) is None
+    with pytest.raises(CandidateMalformed):
+        placed(content, [hunk], SearchBudget(900))
