@@ -58,5 +58,5 @@ def _shipped() -> Path:
 
 
 def _reader(registry: Registry, name: str) -> SuiteReader:
-    reader: SuiteReader = registry.load(_READERS, name)()
+    reader: SuiteReader = registry.make(_READERS, name)
     return reader

@@ -56,7 +56,7 @@ def lock_suite(
     Raises InvalidInput for a suite that can't be loaded or has no suite.json.
     """
     registry = registry or Registry()
-    hasher = hasher or registry.load("assay.hashers", DEFAULT_HASHER)()
+    hasher = hasher or registry.make("assay.hashers", DEFAULT_HASHER)
     suite = open_suite(f"dir:{folder}", registry, check_pins=False)
     data = suite.files.read(RelPath(SUITE_FILE), MAX_MANIFEST_BYTES)
     if data is None:

@@ -34,7 +34,7 @@ __all__ = ["Submissions", "load_candidates"]
 
 _PATCH_SUFFIXES = (".patch", ".diff")
 _LINE_SUFFIXES = (".jsonl", ".ndjson")
-_MAX_LINES_FILE = 1024**3
+_MAX_LINES_FILE = 512 * 1024**2
 _SUFFIX_ROOM = 8
 
 
@@ -107,7 +107,8 @@ def _from_folder(path: Path, task_ids: Sequence[str], registry: Registry) -> Ite
 
 def _folder_candidate(path: Path, name: str, task: str, registry: Registry) -> Candidate:
     if (path / MANIFEST).is_file():
-        return read_candidate(_open(path, registry), None, task)
+        # A submission has no say in which verdict is expected of it.
+        return evolve(read_candidate(_open(path, registry), None, task), expect=None)
     return _loose_files(path, _slug_of(name), task)
 
 
@@ -133,6 +134,8 @@ def _loose_files(path: Path, candidate_id: str, task: str) -> Candidate:
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             with os.fdopen(os.open(name, flags, dir_fd=folder_fd), "rb") as file:
                 contents[text] = file.read(MAX_CONTENT + 1)
+            if len(contents[text]) > MAX_CONTENT:
+                raise InvalidInput(f"{printable(text)}: is larger than {MAX_CONTENT} bytes")
             if mode & stat.S_IXUSR:
                 executables.add(text)
             if len(contents) > MAX_FILES or sum(map(len, contents.values())) > MAX_TOTAL:

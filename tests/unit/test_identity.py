@@ -45,6 +45,15 @@ def test_every_source_file_counts_and_caches_do_not(site: Path) -> None:
     assert len({first.digest, second.digest, third.digest}) == 3
 
 
+def test_b77_a_stale_empty_metadata_folder_hides_nothing(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = distribution_identity("acme-identity")
+    (tmp_path / "stale/acme_identity-0.9.dist-info").mkdir(parents=True)
+    monkeypatch.syspath_prepend(str(tmp_path / "stale"))
+    assert distribution_identity("acme-identity") == before
+
+
 def test_an_absent_distribution_is_named() -> None:
     with pytest.raises(InvalidInput, match="distribution no-such-dist is not installed"):
         distribution_identity("no-such-dist")
