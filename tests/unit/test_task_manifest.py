@@ -144,15 +144,15 @@ def test_a_refused_value_is_never_shown() -> None:
     [
         "see /home/ann/repo",
         "(/root/x)",
-        "write to /tmp",
         "`/tmp/out.txt`",
         "in /Users/ann/x",
         r"C:\work\x",
+        r"'C:\\work'",
         "open C:/work/x",
-        r"\\server\share",
-        "file:///x",
+        "file:///home/ann/x",
         "/var/tmp/a",
         "in '/workspace/src'",
+        "first\n/home/ann",
     ],
 )
 def test_prompts_with_paths_of_a_machine_are_refused(text: str) -> None:
@@ -166,6 +166,8 @@ def test_prompts_with_paths_of_a_machine_are_refused(text: str) -> None:
         "the path src/home/x and docs/tmp/y",
         "https://example.org/home/index.html",
         "use `a/b` or ratio 1:2 and c:d",
+        r"match `\\d\w` or \\n\t",
+        "the routes /home and /media/logo, file:///etc/x",
         "drop / and \\ from names; escape \\n",
         "tmp/ is ignored, see ./tmp/x and ~/tmp",
     ],
