@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from support.json_schema import problems
 
 from assay.locations import builtin_folder, builtin_names
 from assay.schemas import schema
 from assay.suites import open_suite
-from support.json_schema import problems
 
 
 @pytest.mark.parametrize("name", builtin_names())
