@@ -14,6 +14,7 @@ from attrs import frozen
 from assay.api.jail import (
     Capabilities,
     Command,
+    Finding,
     HostIds,
     JailSpec,
     Limits,
@@ -27,6 +28,7 @@ from assay.api.tasks import GraderSpec, Task
 from assay.api.trees import (
     BlobRef,
     ChangeSet,
+    Digest,
     Edits,
     Entry,
     RelPath,
@@ -116,6 +118,14 @@ class Store(Protocol):
 
     def blob(self, ref: BlobRef) -> bytes | None:
         """A kept byte string, or None."""
+        ...
+
+    def note(self, key: Digest, ref: TreeRef) -> None:
+        """Remember a tree under a key of the caller's."""
+        ...
+
+    def noted(self, key: Digest) -> TreeRef | None:
+        """The tree noted under a key, or None. A hint: the caller must check the tree."""
         ...
 
 
@@ -267,6 +277,10 @@ class Sandbox(Protocol):
 
     def capabilities(self) -> Capabilities:
         """What works here; never raises."""
+        ...
+
+    def diagnose(self) -> tuple[Finding, ...]:
+        """Every layer of this host that matters to jails; never raises, never needs root."""
         ...
 
     def runtime(self, spec: Mapping[str, Any], store: Store, hasher: Hasher) -> Runtime:

@@ -1,0 +1,107 @@
+"""Private framed channels between the host and a jailed process, over a socketpair.
+
+A frame is its length as four bytes, big-endian, and then the bytes. Whatever else the peer
+does is a ChannelFault: the supervisor never waits beyond a deadline, never reads above a cap.
+"""
+
+from __future__ import annotations
+
+import re
+import select
+import socket
+import time
+
+from assay.api import ChannelFault, UsageError
+
+__all__ = ["SocketChannel", "channel_variable"]
+
+HEADER_BYTES = 4
+LARGEST_FRAME = 2**32 - 1
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
+
+
+def channel_variable(name: str) -> str:
+    """The environment variable that holds a channel's descriptor number inside the jail."""
+    if _NAME.fullmatch(name) is None:
+        raise UsageError("a channel's name is a lower-case word of at most 32 characters")
+    return f"ASSAY_CHANNEL_{name.upper()}"
+
+
+class SocketChannel:
+    """The host's end of one channel."""
+
+    def __init__(self, end: socket.socket) -> None:
+        end.setblocking(False)
+        self._end = end
+        self._received = bytearray()
+        self._broken = False
+
+    def send(self, message: bytes) -> None:
+        """Send one frame; ends at the latest when the command does. Raises ChannelFault."""
+        if len(message) > LARGEST_FRAME:
+            raise UsageError("a frame is at most 4 GiB")
+        left = memoryview(len(message).to_bytes(HEADER_BYTES, "big") + message)
+        while left:
+            try:
+                left = left[self._end.send(left) :]
+            except BlockingIOError:
+                self._wait(select.POLLOUT, None)
+            except OSError:
+                raise ChannelFault("the jailed end of the channel is closed") from None
+
+    def recv(self, cap: int, deadline: float) -> bytes | None:
+        """The next frame of at most `cap` bytes, or None at the end of the stream.
+
+        `deadline` is on the monotonic clock. After a ChannelFault the channel is unusable.
+        """
+        if self._broken:
+            raise ChannelFault("the channel is out of step after an earlier fault")
+        try:
+            return self._next_frame(cap, deadline)
+        except ChannelFault:
+            self._broken = True
+            raise
+
+    def _next_frame(self, cap: int, deadline: float) -> bytes | None:
+        if not self._fill(HEADER_BYTES, deadline):
+            if self._received:
+                raise ChannelFault("the stream ended inside a frame's length")
+            return None
+        size = int.from_bytes(self._received[:HEADER_BYTES], "big")
+        if size > cap:
+            raise ChannelFault(f"a frame is larger than {cap} bytes")
+        if not self._fill(HEADER_BYTES + size, deadline):
+            raise ChannelFault("the stream ended inside a frame")
+        frame = bytes(self._received[HEADER_BYTES : HEADER_BYTES + size])
+        del self._received[: HEADER_BYTES + size]
+        return frame
+
+    def _fill(self, wanted: int, deadline: float) -> bool:
+        """Read until `wanted` bytes are there; False when the stream ends before."""
+        while len(self._received) < wanted:
+            try:
+                data = self._end.recv(min(wanted - len(self._received), 1 << 20))
+            except BlockingIOError:
+                self._wait(select.POLLIN, deadline)
+                continue
+            except OSError:
+                data = b""
+            if not data:
+                return False
+            self._received += data
+        return True
+
+    def _wait(self, event: int, deadline: float | None) -> None:
+        poll = select.poll()
+        try:
+            poll.register(self._end, event)
+        except ValueError:
+            raise ChannelFault("the channel is closed") from None
+        left = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
+        if not poll.poll(left):
+            raise ChannelFault("the jailed end stayed silent until the deadline")
+
+    def close(self) -> None:
+        """Close the host's end; idempotent."""
+        self._end.close()

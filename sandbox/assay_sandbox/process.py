@@ -1,0 +1,255 @@
+"""One command in a jail: its output, its clock, and its outcome.
+
+The outcome comes from the init's single record and from what the supervisor did itself; an
+exit code alone never says that a limit was reached or that the jail failed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import select
+import signal
+import threading
+import time
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from assay.api import Limits, Outcome, OutcomeStatus, SandboxFailed
+from assay_sandbox.capture import StreamCapture
+from assay_sandbox.channel import SocketChannel
+from assay_sandbox.launch import Jail
+
+__all__ = ["JailProcess", "Record", "outcome_of", "parse_record"]
+
+RECORD_BYTES = 4096
+READ_BYTES = 1 << 16
+START_SECONDS = 30.0
+GRACE_SECONDS = 5.0
+# The kernel measures for the limit more finely than it accounts for the record.
+LEAST_CPU_SHARE = 0.5
+
+_DONE = re.compile(
+    rb"done (\d+) (exited|signalled) (\d{1,3}) (\d+\.\d{6}) (\d+\.\d{6}) (\d+)", re.ASCII
+)
+_FAILED = re.compile(rb"failed (\d+) ([a-z]+:[A-Za-z0-9]+)", re.ASCII)
+
+
+@frozen
+class Record:
+    """The init's word on how a command ended; `failed` names the stage that did not work."""
+
+    exit_code: int | None = None
+    signal: int | None = None
+    cpu: float = 0.0
+    wall: float = 0.0
+    peak_memory: int = 0
+    failed: str = ""
+
+
+def parse_record(message: bytes, number: int) -> Record | None:
+    """Read a record of command `number`; None for anything else."""
+    if match := _DONE.fullmatch(message):
+        of, kind, value, cpu, wall, peak = match.groups()
+        if int(of) != number:
+            return None
+        exited = kind == b"exited"
+        return Record(
+            exit_code=int(value) if exited else None,
+            signal=None if exited else int(value),
+            cpu=float(cpu),
+            wall=float(wall),
+            peak_memory=int(peak) * 1024,
+        )
+    if match := _FAILED.fullmatch(message):
+        of, stage = match.groups()
+        return Record(failed=stage.decode("ascii")) if int(of) == number else None
+    return None
+
+
+def outcome_of(
+    record: Record,
+    ended_by: tuple[OutcomeStatus, str] | None,
+    limits: Limits,
+    stdout: StreamCapture,
+    stderr: StreamCapture,
+) -> Outcome:
+    """Put together what the init and the supervisor know; `ended_by` is who killed it, why."""
+    enforced: dict[str, str] = {}
+    exit_code, number = record.exit_code, record.signal
+    if record.failed:
+        status = OutcomeStatus.SETUP_FAILED
+    elif ended_by is not None:
+        status, limit = ended_by
+        exit_code = number = None
+        if status is not OutcomeStatus.CANCELLED:
+            enforced[limit] = "supervisor"
+    elif stdout.exceeded or stderr.exceeded:
+        status = OutcomeStatus.OUTPUT_LIMIT
+        enforced["output"] = "supervisor"
+    elif number == signal.SIGXCPU and record.cpu >= limits.cpu * LEAST_CPU_SHARE:
+        status = OutcomeStatus.TIMED_OUT
+        enforced["cpu"] = "rlimit"
+    elif number == signal.SIGXFSZ:
+        status = OutcomeStatus.DISK_LIMIT
+        enforced["file_size"] = "rlimit"
+    elif number is not None:
+        status = OutcomeStatus.SIGNALLED
+    else:
+        status = OutcomeStatus.EXITED
+    return Outcome(
+        status=status,
+        exit_code=exit_code,
+        signal=number,
+        stdout=stdout.captured(),
+        stderr=stderr.captured(),
+        cpu=record.cpu,
+        wall=record.wall,
+        peak_memory=record.peak_memory,
+        enforced_by=enforced,
+        detail=record.failed,
+    )
+
+
+class JailProcess:
+    """A started command; one thread reads its output and watches its clock."""
+
+    def __init__(
+        self,
+        jail: Jail,
+        number: int,
+        limits: Limits,
+        streams: tuple[int, int],
+        channels: Mapping[str, SocketChannel],
+    ) -> None:
+        self._jail, self._number, self._limits = jail, number, limits
+        self._streams = dict(zip(streams, (self._capture(), self._capture()), strict=True))
+        self._captures = tuple(self._streams.values())
+        self._channels = dict(channels)
+        self._lock = threading.Lock()
+        self._ended_by: tuple[OutcomeStatus, str] | None = None
+        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._finished = threading.Event()
+        self._record: Record | None = None
+        self._failure: SandboxFailed | None = None
+        self._thread = threading.Thread(target=self._watch, name="assay-jail", daemon=True)
+        self._thread.start()
+
+    def _capture(self) -> StreamCapture:
+        return StreamCapture(self._limits.output)
+
+    @property
+    def channels(self) -> Mapping[str, SocketChannel]:
+        """The host's ends, by name."""
+        return self._channels
+
+    def wait(self, deadline: float | None = None) -> Outcome:
+        """The outcome; at `deadline` (monotonic clock) the command is killed as timed out.
+
+        Raises SandboxFailed when the jail, not the command, was at fault.
+        """
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        if not self._finished.wait(left):
+            self._end(OutcomeStatus.TIMED_OUT, "deadline")
+            self._finished.wait()
+        if self._failure is not None:
+            raise self._failure
+        assert self._record is not None
+        return outcome_of(self._record, self._ended_by, self._limits, *self._captures)
+
+    def kill(self) -> None:
+        """Kill the command and all it started; `wait` then says CANCELLED."""
+        self._end(OutcomeStatus.CANCELLED, "")
+
+    @property
+    def finished(self) -> bool:
+        """Whether the outcome is known."""
+        return self._finished.is_set()
+
+    def _end(self, status: OutcomeStatus, limit: str) -> None:
+        """Decide, once, why the command is killed, and have the watcher do it."""
+        with self._lock:
+            if self._finished.is_set():
+                return
+            if self._ended_by is None and self._record is None:
+                self._ended_by = status, limit
+            os.eventfd_write(self._wake, 1)
+
+    def _watch(self) -> None:
+        try:
+            self._follow()
+        except SandboxFailed as failure:
+            self._failure = failure
+            self._jail.terminate()
+        except OSError:
+            self._failure = SandboxFailed("run", "the jail is dead")
+            self._jail.terminate()
+        finally:
+            for descriptor in self._streams:
+                os.close(descriptor)
+            with self._lock:
+                self._finished.set()
+                os.close(self._wake)
+
+    def _follow(self) -> None:
+        poll = select.poll()
+        for descriptor in (*self._streams, self._wake, self._jail.control.fileno()):
+            poll.register(descriptor, select.POLLIN)
+        stage, deadline = "start", time.monotonic() + START_SECONDS
+        killing = False
+        while self._record is None:
+            left = deadline - time.monotonic()
+            if left <= 0 and stage == "wall":
+                self._end(OutcomeStatus.TIMED_OUT, "wall")
+            elif left <= 0:
+                raise SandboxFailed(stage, "the init did not answer in time")
+            for descriptor, _ in poll.poll(max(0.0, left) * 1000):
+                if descriptor in self._streams:
+                    self._read(descriptor, poll)
+                elif descriptor != self._wake and self._hear() == "started" and not killing:
+                    stage, deadline = "wall", time.monotonic() + self._limits.wall
+            if self._ended_by is not None and not killing:
+                killing = True
+                poll.unregister(self._wake)
+                self._jail.control.send(b"kill %d" % self._number)
+                stage, deadline = "kill", time.monotonic() + GRACE_SECONDS
+        self._drain()
+
+    def _read(self, descriptor: int, poll: select.poll) -> None:
+        data = self._take(descriptor)
+        if data:
+            self._streams[descriptor].feed(data)
+            if self._streams[descriptor].exceeded:
+                self._end(OutcomeStatus.OUTPUT_LIMIT, "output")
+        elif data is not None:
+            poll.unregister(descriptor)
+
+    def _drain(self) -> None:
+        """Read what is left: every writer is dead, so it is all there already."""
+        for descriptor, capture in self._streams.items():
+            while data := self._take(descriptor):
+                capture.feed(data)
+
+    @staticmethod
+    def _take(descriptor: int) -> bytes | None:
+        """The next bytes, nothing at the end of the stream, None when there are none now."""
+        with contextlib.suppress(BlockingIOError):
+            return os.read(descriptor, READ_BYTES)
+        return None
+
+    def _hear(self) -> str:
+        """Take one message of the init."""
+        try:
+            message = self._jail.control.recv(RECORD_BYTES)
+        except OSError:
+            message = b""
+        if message == b"started %d" % self._number:
+            return "started"
+        record = parse_record(message, self._number)
+        if record is None:
+            raise SandboxFailed("run", "the init ended without a record")
+        with self._lock:
+            self._record = record
+        return "done"

@@ -1,0 +1,177 @@
+"""Prepares what jailed code sees besides the system: interpreter, test tools, bytecode.
+
+The whole runtime is one stored tree, mounted read-only at /runtime: `python/` (interpreter and
+standard library), `venv/` (test tools) and `pyc/` (bytecode of both, found through Python's
+cache prefix; it is bound to the hash of its source, not to times).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from assay.api import (
+    Digest,
+    Hasher,
+    InvalidInput,
+    Mount,
+    MountKind,
+    Runtime,
+    RuntimeUnavailable,
+    Store,
+    TreeRef,
+)
+from assay_sandbox.bytecode import (
+    COMPILER,
+    PYC_PREFIX,
+    bytecode_matches,
+    compile_all,
+    source_of,
+)
+from assay_sandbox.interpreter import RuntimeFile, interpreter_files
+from assay_sandbox.node import OLDEST, find_node
+from assay_sandbox.testtools import VENV_ROOT, venv_files
+
+__all__ = ["prepare"]
+
+RUNTIME_ROOT = "/runtime"
+ENVIRONMENT = {
+    "PATH": f"{VENV_ROOT}/bin:/usr/local/bin:/usr/bin:/bin",
+    "PYTHONPYCACHEPREFIX": PYC_PREFIX,
+}
+
+
+def prepare(spec: Mapping[str, Any], store: Store, hasher: Hasher) -> Runtime:
+    """The runtime that `spec` declares.
+
+    Keys: `python`, "default" or the start of a version that this interpreter must have;
+    `node`, the least major version. Raises InvalidInput for any other key or value and
+    RuntimeUnavailable when this host can't give what is asked for.
+    """
+    least_node = _checked(spec)
+    ref = _tree(store, hasher)
+    source = store.tree(ref)
+    if source is None:
+        raise RuntimeUnavailable("the runtime was stored but can't be found; check the store")
+    tools = {"python": f"{VENV_ROOT}/bin/python"}
+    versions = {"python": platform.python_version()}
+    unavailable: dict[str, str] = {}
+    node = find_node(least_node)
+    if node.reason:
+        unavailable["node"] = node.reason
+    else:
+        tools["node"], versions["node"] = node.path, node.version
+    return Runtime(
+        ref=ref,
+        digest=_digest(ref, tools, versions),
+        mounts=(Mount(RUNTIME_ROOT, MountKind.TREE, source=source),),
+        env=dict(ENVIRONMENT),
+        tools=tools,
+        versions=versions,
+        unavailable=unavailable,
+    )
+
+
+def _checked(spec: Mapping[str, Any]) -> int:
+    unknown = sorted(set(spec) - {"python", "node"})
+    if unknown:
+        raise InvalidInput("runtime: only the keys python and node are known")
+    python = spec.get("python", "default")
+    if not isinstance(python, str):
+        raise InvalidInput("runtime: python must be a string")
+    here = platform.python_version()
+    if python != "default" and here != python and not here.startswith(python + "."):
+        raise RuntimeUnavailable("the declared Python is not the one that runs assay; start it")
+    node = spec.get("node", OLDEST)
+    if not isinstance(node, int) or isinstance(node, bool) or node < OLDEST:
+        raise InvalidInput(f"runtime: node must be a major version of at least {OLDEST}")
+    return node
+
+
+def _tree(store: Store, hasher: Hasher) -> TreeRef:
+    """The stored tree for what is installed now, made if it is not there.
+
+    A note in the store says which tree was made from the same input. It is not believed: the
+    tree's digest is checked by the store, and its files are compared with the installed ones.
+    """
+    files = (*interpreter_files(), *venv_files())
+    key = _key(files)
+    noted = store.noted(key)
+    if noted is not None:
+        place = store.tree(noted)
+        if place is not None and _holds(Path(place), files):
+            return noted
+    ref = _build(files, store, hasher)
+    store.note(key, ref)
+    return ref
+
+
+def _key(files: tuple[RuntimeFile, ...]) -> Digest:
+    whole = hashlib.sha256(COMPILER.encode())
+    for file in files:
+        content = hashlib.sha256(file.content).hexdigest()
+        whole.update(f"{file.path}\n{content}\n{file.executable}\n".encode())
+    return Digest("sha256:" + whole.hexdigest())
+
+
+def _holds(root: Path, files: tuple[RuntimeFile, ...]) -> bool:
+    """Whether a tree has exactly these files, and bytecode of nothing else."""
+    wanted = {file.path: file.content for file in files}
+    for place, _, names in os.walk(root):
+        for name in names:
+            path = Path(place, name)
+            inside = path.relative_to(root).as_posix()
+            if inside.startswith("pyc/"):
+                source = source_of(inside)
+                fresh = source in wanted and bytecode_matches(path, wanted[source])
+                if not fresh:
+                    return False
+            elif wanted.get(inside) != path.read_bytes():
+                return False
+    return all((root / path).is_file() for path in wanted)
+
+
+def _build(files: tuple[RuntimeFile, ...], store: Store, hasher: Hasher) -> TreeRef:
+    with _scratch() as root:
+        for file in files:
+            path = root / file.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(file.content)
+            path.chmod(0o755 if file.executable else 0o644)
+        compile_all(root)
+        descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            manifest = hasher.scan(descriptor).manifest
+            if manifest is None:
+                raise RuntimeUnavailable("the interpreter's files can't be stored as a tree")
+            return store.add_tree(descriptor, manifest)
+        finally:
+            os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _scratch() -> Iterator[Path]:
+    root = Path(tempfile.mkdtemp(prefix="assay-runtime-"))
+    try:
+        yield root
+    finally:
+        shutil.rmtree(root)
+
+
+def _digest(ref: TreeRef, tools: Mapping[str, str], versions: Mapping[str, str]) -> Digest:
+    data = {
+        "tree": ref.digest,
+        "tools": dict(tools),
+        "versions": dict(versions),
+        "env": ENVIRONMENT,
+    }
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    return Digest("sha256:" + hashlib.sha256(text.encode()).hexdigest())

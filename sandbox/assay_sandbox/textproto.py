@@ -1,0 +1,69 @@
+"""Writes nsjail's configuration: protobuf text format, one field a line.
+
+A value is written exactly or refused; nothing is dropped, replaced or interpreted.
+"""
+
+from __future__ import annotations
+
+from assay.api import SandboxFailed
+
+__all__ = ["Message", "quote"]
+
+MAX_TEXT_BYTES = 4096
+
+
+def quote(value: bytes) -> str:
+    """A byte string as a quoted literal: all but printable ASCII as three octal digits."""
+    parts = [
+        chr(byte) if 0x20 <= byte < 0x7F and byte not in b'"\\' else f"\\{byte:03o}"
+        for byte in value
+    ]
+    return '"' + "".join(parts) + '"'
+
+
+class Message:
+    """One message under construction; fields keep the order in which they were added."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+
+    def text(self, name: str, value: str) -> None:
+        """A name, path or argument: UTF-8 without control characters, at most 4,096 bytes.
+
+        nsjail prints such values unescaped into its log, so a line break would forge one.
+        """
+        try:
+            encoded = value.encode("utf-8")
+        except UnicodeEncodeError:
+            raise SandboxFailed("configuration", f"{name} is not valid UTF-8") from None
+        if any(byte < 0x20 or byte == 0x7F for byte in encoded):
+            raise SandboxFailed("configuration", f"{name} holds a control character")
+        if len(encoded) > MAX_TEXT_BYTES:
+            raise SandboxFailed("configuration", f"{name} is longer than {MAX_TEXT_BYTES} bytes")
+        self._lines.append(f"{name}: {quote(encoded)}")
+
+    def blob(self, name: str, value: bytes) -> None:
+        """Any bytes, exactly."""
+        self._lines.append(f"{name}: {quote(value)}")
+
+    def number(self, name: str, value: int) -> None:
+        """A whole number."""
+        self._lines.append(f"{name}: {value:d}")
+
+    def flag(self, name: str, value: bool) -> None:
+        """A truth value."""
+        self._lines.append(f"{name}: {'true' if value else 'false'}")
+
+    def word(self, name: str, value: str) -> None:
+        """A member of an enumeration."""
+        if not value.isidentifier():
+            raise SandboxFailed("configuration", f"{name} is not a word")
+        self._lines.append(f"{name}: {value}")
+
+    def message(self, name: str, value: Message) -> None:
+        """A nested message."""
+        self._lines.append(f"{name} {{ {' '.join(value._lines)} }}")
+
+    def encode(self) -> bytes:
+        """The whole as ASCII bytes."""
+        return ("\n".join(self._lines) + "\n").encode("ascii")
