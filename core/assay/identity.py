@@ -20,7 +20,7 @@ from typing import Any
 
 from attrs import frozen
 
-from assay.api.errors import InvalidInput
+from assay.api.errors import IdentityMismatch, InvalidInput
 from assay.api.interfaces import API_VERSION
 from assay.api.paths import printable
 from assay.api.reasons import REASONS_VERSION
@@ -30,6 +30,7 @@ from assay.plugins import PluginInfo
 
 __all__ = [
     "DistributionIdentity",
+    "check_plugin_pins",
     "distribution_identity",
     "environment",
     "environment_digest",
@@ -68,6 +69,24 @@ def distribution_identity(name: str) -> DistributionIdentity:
         version=found.version,
         digest=digest_json({"form": "assay-distribution-v1", "files": digests}),
     )
+
+
+def check_plugin_pins(pins: Mapping[str, Any]) -> None:
+    """Compare installed distributions with `{name: {version, digest}}`.
+
+    Raises IdentityMismatch naming each distribution that is absent or differs.
+    """
+    differing = [name for name in sorted(pins) if not _holds(name, pins[name])]
+    if differing:
+        raise IdentityMismatch([f"plugin {printable(name)}" for name in differing])
+
+
+def _holds(name: str, pin: Mapping[str, Any]) -> bool:
+    try:
+        found = distribution_identity(name)
+    except InvalidInput:
+        return False
+    return (found.version, found.digest) == (pin["version"], pin["digest"])
 
 
 def framework_identity() -> dict[str, Any]:

@@ -10,8 +10,9 @@ import pytest
 from support.distributions import GOOD_PLUGIN, install
 from support.suites import write
 
-from assay.api import InvalidInput
+from assay.api import IdentityMismatch, InvalidInput
 from assay.identity import (
+    check_plugin_pins,
     distribution_identity,
     environment,
     environment_digest,
@@ -65,3 +66,13 @@ def test_the_environment_is_plain_stable_data_without_places(site: Path) -> None
     assert json.loads(text) == data
     assert str(site) not in text
     assert environment_digest(data) != environment_digest(environment(plugins))
+
+
+def test_plugin_pins_hold_only_for_what_is_installed_exactly_so(site: Path) -> None:
+    found = distribution_identity("acme-identity")
+    pin = {"version": found.version, "digest": found.digest}
+    check_plugin_pins({"acme-identity": pin})
+    write(site, {"acme_identity/plugin.py": GOOD_PLUGIN + "# changed\n"})
+    absent = {"version": "1", "digest": found.digest}
+    with pytest.raises(IdentityMismatch, match="plugin acme-identity, plugin acme-none"):
+        check_plugin_pins({"acme-none": absent, "acme-identity": pin})

@@ -167,7 +167,7 @@ def test_names_that_are_no_text_are_kept_for_the_boundary(tmp_path: Path) -> Non
     assert candidate.digest.startswith("sha256:")
 
 
-@pytest.mark.parametrize("name", ["none", "a\0b", "none.patch"])
+@pytest.mark.parametrize("name", ["none", "a\0b", "none.patch", "x" * 5000])
 def test_nothing_there_is_named_without_its_place(tmp_path: Path, name: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         load_candidates(f"{tmp_path}/{name}", TASKS)

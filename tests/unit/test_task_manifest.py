@@ -203,8 +203,11 @@ def test_id_must_equal_the_folder_before_paths_are_judged() -> None:
         parse_task(data, folder="task-1")
 
 
-def test_the_suite_gives_trust_and_categories() -> None:
-    suite = SuiteHeader("s", ("text",), 1, require_trust=Trust.ISOLATED)
+def test_the_suite_gives_trust_categories_and_runtime() -> None:
+    shared = {"python": "3.12", "node": 20}
+    suite = SuiteHeader("s", ("text",), 1, require_trust=Trust.ISOLATED, runtime=shared)
+    own = parse_task(encoded(task_document(runtime={"node": 22})), suite=suite)
+    assert own.runtime == {"node": 22, "python": "3.12"}
     assert parse_task(encoded(task_document()), suite=suite).require_trust is Trust.ISOLATED
     with pytest.raises(ManifestError, match="category: must be one of the suite's"):
         parse_task(encoded(task_document(category="other")), suite=suite)
