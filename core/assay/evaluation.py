@@ -112,7 +112,7 @@ def grade_trial(
     spec = trial_spec(task.suite, task, pins, loaded)
     task_id = task.id
     with (
-        scratch_folder() as scratch,
+        scratch_folder(components) as scratch,
         tempfile.TemporaryDirectory(prefix="assay-artifacts-") as artifacts,
     ):
         run = WorkerFactory(

@@ -96,6 +96,8 @@ def leave(steps: tuple[Callable[[], object], ...], error: BaseException | None) 
 
 
 def _above(graver: BaseException, lower: BaseException | None) -> BaseException:
+    if lower is None:
+        return graver
     last = graver
     while last is not lower and last.__cause__ is not None:
         last = last.__cause__

@@ -15,6 +15,7 @@ from assay.api import (
     Candidate,
     Copier,
     Hasher,
+    HostIds,
     Prepared,
     Runtime,
     RunTrial,
@@ -30,7 +31,7 @@ from assay.store import Store, default_store_root
 from assay.tree import tree_manifest
 from assay.trial import BASELINE, PreparedTask, TrialHost, run_trial
 
-__all__ = ["Components", "WorkerFactory", "open_components", "prepare_task"]
+__all__ = ["Components", "WorkerFactory", "open_components", "prepare_task", "reachable"]
 
 
 @frozen
@@ -57,13 +58,23 @@ def open_components(
     if not capabilities.available:
         raise SandboxUnavailable(capabilities.layer, capabilities.fix)
     digester: Hasher = registry.load("assay.hashers", hasher)()
-    return Components(
-        registry,
-        digester,
-        registry.load("assay.copiers", copier)(),
-        box,
-        Store(default_store_root(), digester, capabilities.ids),
-    )
+    store = Store(default_store_root(), digester, capabilities.ids)
+    if capabilities.ids is not None and not reachable(store.root, capabilities.ids):
+        raise SandboxUnavailable(
+            f"user id {capabilities.ids.uid}, which jails run as, can't get into the store",
+            "set ASSAY_STORE to a folder outside of private ones",
+        )
+    return Components(registry, digester, registry.load("assay.copiers", copier)(), box, store)
+
+
+def reachable(folder: Path, ids: HostIds) -> bool:
+    """Whether a user can pass through to a folder, by the mode of each folder on the way."""
+    for place in (folder, *folder.absolute().parents):
+        info = place.stat()
+        shift = 6 if info.st_uid == ids.uid else 3 if info.st_gid == ids.gid else 0
+        if not info.st_mode >> shift & 1:
+            return False
+    return True
 
 
 def prepare_task(

@@ -20,6 +20,7 @@ from assay.structuring import FieldError, checked, structure_value
 
 __all__ = [
     "OP_NAMES",
+    "RuntimeDocument",
     "allow_rules",
     "check_budgets",
     "check_env",
@@ -57,6 +58,7 @@ _FIXED_VARIABLES = frozenset(
     }
 )
 _RESERVED_PREFIXES = ("LD_", "ASSAY_")
+_RESERVED_RUNTIME = ("requirements", "tools")
 _MAX_VALUE = 4096
 _MAX_BUDGET = 10**12
 _MOST = Limits(
@@ -80,11 +82,11 @@ class _Rule:
 
 
 @frozen
-class _RuntimeDocument:
-    python: str | None = None
-    requirements: tuple[str, ...] = ()
-    node: str | None = None
-    tools: tuple[str, ...] = ()
+class RuntimeDocument:
+    """A declared runtime as it stands in a manifest."""
+
+    python: str = "default"
+    node: int = 0
 
 
 def slug_text(text: str) -> str:
@@ -190,6 +192,9 @@ def check_env(env: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def check_runtime(runtime: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A declared runtime: only the keys that were given."""
-    document = structure_value(_RuntimeDocument, dict(runtime))
-    return {key: runtime[key] for key in attrs.asdict(document) if key in runtime}
+    """A declared runtime: only the keys that were given; a sandbox judges their values."""
+    for key in _RESERVED_RUNTIME:
+        if key in runtime:
+            raise FieldError("not supported yet", (key,))
+    structure_value(RuntimeDocument, dict(runtime))
+    return dict(sorted(runtime.items()))

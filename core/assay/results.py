@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from assay.api import (
@@ -173,9 +174,10 @@ def _summary(plan: Plan, records: Sequence[TrialRecord]) -> dict[str, Any]:
             not as_expected(record, plan.candidates[record.spec.task, record.spec.candidate])
             for record in records
         ),
-        "candidates": [
-            _candidate_row(candidate, rows) for candidate, rows in sorted(by_candidate.items())
-        ],
+        "candidates": sorted(
+            (_candidate_row(candidate, rows) for candidate, rows in by_candidate.items()),
+            key=_best_first,
+        ),
         "failures": [
             {
                 "task": record.spec.task,
@@ -206,6 +208,13 @@ def _candidate_row(candidate: str, records: Sequence[TrialRecord]) -> dict[str, 
         "boundary": _rate(None if r.boundary is None else r.boundary.kept for r in graded),
         "evidence": _rate(None if r.claims is None else r.claims.agrees for r in graded),
     }
+
+
+def _best_first(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    shares = [Fraction(row["accepted"], max(1, row["trials"]))]
+    for name in ("visible", "boundary", "hidden", "evidence"):
+        shares.append(Fraction(row[name]["passed"], max(1, row[name]["of"])))
+    return (*(-share for share in shares), row["candidate"])
 
 
 def _rate(values: Iterable[bool | None]) -> dict[str, int]:

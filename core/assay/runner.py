@@ -31,7 +31,7 @@ from assay.api import (
 )
 from assay.api.files import remove_tree
 from assay.canonical import digest_json
-from assay.host import Components, WorkerFactory
+from assay.host import Components, WorkerFactory, reachable
 from assay.identity import environment, environment_digest
 from assay.ledger import ARTIFACTS, REPORT, RUN, Ledger, create_run_folder, write_json
 from assay.plan import Plan
@@ -90,7 +90,7 @@ def execute(
         "started": int(started),
     }
     write_json(folder, RUN, about)
-    with scratch_folder() as scratch, Ledger(folder) as ledger:
+    with scratch_folder(components) as scratch, Ledger(folder) as ledger:
         factory = WorkerFactory(
             tasks=plan.tasks,
             candidates=plan.candidates,
@@ -233,9 +233,17 @@ def _without_baseline(spec: TrialSpec, probe: TrialRecord) -> TrialRecord:
 
 
 @contextmanager
-def scratch_folder() -> Iterator[str]:
-    """A new folder for workspaces, removed on leaving whatever happened."""
-    folder = Path(tempfile.mkdtemp(prefix="assay-run-"))
+def scratch_folder(components: Components) -> Iterator[str]:
+    """A new folder for workspaces, removed on leaving whatever happened.
+
+    It is in the temporary folder, or beside the store where the jails' user could not get
+    into the temporary folder (one below a private home, say).
+    """
+    ids = components.sandbox.capabilities().ids
+    place = Path(tempfile.gettempdir())
+    if ids is not None and not reachable(place, ids):
+        place = components.store.root
+    folder = Path(tempfile.mkdtemp(prefix="assay-run-", dir=place))
     # The jail's user must pass through to its workspace, but can't list what is beside it.
     folder.chmod(0o711)
     try:

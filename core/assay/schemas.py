@@ -22,7 +22,7 @@ from assay.api.tasks import VerdictStatus
 from assay.api.trust import Trust
 from assay.candidate_manifest import CandidateDocument
 from assay.manifests import SCHEMA, TaskDocument
-from assay.policies import OP_NAMES
+from assay.policies import OP_NAMES, RuntimeDocument
 from assay.suite_manifest import SuiteDocument
 
 __all__ = ["schema", "schema_names"]
@@ -81,22 +81,16 @@ def _with(document: dict[str, Any], **properties: Any) -> dict[str, Any]:
 
 
 def _suite() -> dict[str, Any]:
-    document = _with(_object(SuiteDocument), schema=_VERSION, id=_SLUG)
+    runtime = _object(RuntimeDocument)
+    document = _with(_object(SuiteDocument), schema=_VERSION, id=_SLUG, runtime=runtime)
     pins = document["properties"]["tasks"]["additionalProperties"]
     _with(pins, fixture=_DIGEST, task=_DIGEST, hidden={"anyOf": [_DIGEST, {"type": "null"}]})
     return document
 
 
 def _task() -> dict[str, Any]:
-    rule = {
-        "type": "object",
-        "properties": {
-            "path": _TEXT,
-            "ops": {"type": "array", "items": {"enum": sorted([*OP_NAMES, "binary"])}},
-        },
-        "required": ["path"],
-        "additionalProperties": False,
-    }
+    names = {"type": "array", "items": {"enum": sorted([*OP_NAMES, "binary"])}}
+    rule = _closed("path", path=_TEXT, ops=names)
     document = _with(
         _object(TaskDocument),
         schema=_VERSION,
@@ -105,38 +99,32 @@ def _task() -> dict[str, Any]:
         prompt=_TEXT,
         fixture=_TEXT,
         allow={"type": "array", "items": {"anyOf": [_TEXT, rule]}},
+        runtime=_object(RuntimeDocument),
     )
     _with(document["properties"]["graders"]["items"], id=_SLUG, use=_TEXT)
     return document
 
 
 def _candidate() -> dict[str, Any]:
-    stored = {
-        "type": "object",
-        "properties": {"path": _TEXT, "source": _TEXT},
-        "required": ["path", "source"],
-        "additionalProperties": False,
-    }
+    stored = _closed("path", "source", path=_TEXT, source=_TEXT)
     files = {"type": "array", "items": {"anyOf": [_TEXT, stored]}}
     return _with(_object(CandidateDocument), schema=_VERSION, id=_SLUG, files=files)
 
 
 def _claim() -> dict[str, Any]:
-    visible = {
-        "type": "object",
-        "properties": {"exit_code": {"type": "integer"}},
-        "required": ["exit_code"],
-        "additionalProperties": False,
-    }
+    return _closed(
+        schema=_VERSION,
+        visible=_closed(exit_code={"type": "integer", "minimum": 0, "maximum": 255}),
+        completed={"type": "boolean"},
+        summary={"type": "string"},
+    )
+
+
+def _closed(*required: str, **properties: Any) -> dict[str, Any]:
     return {
         "type": "object",
-        "properties": {
-            "schema": _VERSION,
-            "visible": visible,
-            "completed": {"type": "boolean"},
-            "summary": {"type": "string"},
-        },
-        "required": ["schema"],
+        "properties": properties,
+        "required": list(required),
         "additionalProperties": False,
     }
 
@@ -163,11 +151,25 @@ def _trial() -> dict[str, Any]:
 
 
 def _report() -> dict[str, Any]:
-    keys = ("schema", "protocol", "suite", "subject", "results", "summary", "identity")
+    results = {
+        "type": "object",
+        "properties": {key: {"type": "array"} for key in ("tasks", "skipped", "trials")},
+        "required": ["tasks", "skipped", "trials"],
+    }
+    properties = {
+        "schema": _TEXT,
+        "protocol": {"type": "integer", "minimum": 1},
+        "suite": {"type": "object"},
+        "subject": {"type": "object"},
+        "results": results,
+        "summary": {"type": "object"},
+        "identity": {"type": "object"},
+    }
     return {
         "type": "object",
-        "properties": {**{key: {} for key in keys}, "results": {"type": "array"}},
-        "required": list(keys),
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
     }
 
 

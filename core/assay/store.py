@@ -3,6 +3,7 @@
     STORE/
         trees/DIGEST/       read-only trees (`trees-GID` when a jail's group must read them)
         blobs/DIGEST        byte strings
+        notes/DIGEST        which tree was made from what; hints, checked by whoever reads them
 
 Something is in the store under its digest or not at all: it is made under another name and
 renamed when it has been verified. A tree is verified again when a process first uses it,
@@ -47,6 +48,9 @@ __all__ = ["Store", "default_store_root"]
 
 _UNFINISHED = ".unfinished-"
 _BLOBS = "blobs"
+_NOTES = "notes"
+_NOTE_BYTES = 128
+_NOT_A_TREE = frozenset({errno.ENOTDIR, errno.ELOOP, errno.EACCES})
 
 
 def default_store_root() -> Path:
@@ -68,7 +72,7 @@ class Store:
 
     def __init__(self, root: Path, hasher: Hasher, ids: HostIds | None = None) -> None:
         self._hasher = hasher
-        root = root.absolute()
+        self._root = root = root.absolute()
         as_root = os.geteuid() == 0
         foreign = ids if as_root else None
         # A mode of 0711 lets a jail's user pass through to a tree whose name it was given.
@@ -78,12 +82,18 @@ class Store:
         self._lock = threading.Lock()
         trees = f"trees-{foreign.gid}" if foreign else "trees"
         try:
-            for folder in (root, root / trees, root / _BLOBS):
+            for folder in (root, root / trees, root / _BLOBS, root / _NOTES):
                 _own_folder(folder, self._passage)
         except OSError as error:
             raise Unavailable(str(copy_fault(error, "store folder can't be used"))) from None
         self._trees = root / trees
         self._blobs = root / _BLOBS
+        self._notes = root / _NOTES
+
+    @property
+    def root(self) -> Path:
+        """The store's folder, which a jail's user can pass through."""
+        return self._root
 
     def add_tree(self, root_fd: int, manifest: TreeManifest) -> TreeRef:
         """Copy a tree in, verify it against its manifest, publish it atomically.
@@ -126,26 +136,34 @@ class Store:
         ref = BlobRef(Digest(f"sha256:{hexadecimal}"), len(content))
         if self.blob(ref) is not None:
             return ref
-        with opened(open_root(self._blobs)) as blobs:
-            unfinished = _UNFINISHED + secrets.token_hex(16)
-            try:
-                write_new(blobs, unfinished, content, 0o400)
-                os.replace(unfinished, hexadecimal, src_dir_fd=blobs, dst_dir_fd=blobs)
-            except OSError as error:
-                with suppress(OSError):
-                    os.unlink(unfinished, dir_fd=blobs)
-                raise copy_fault(error, "content could not be stored") from None
+        _write(self._blobs, hexadecimal, content)
         return ref
 
     def blob(self, ref: BlobRef) -> bytes | None:
         """A kept byte string, or None when it is absent or no longer what it was."""
+        name = _hexadecimal(ref.digest)
         with opened(open_root(self._blobs)) as blobs:
             try:
-                content = read_file(blobs, RelPath(_hexadecimal(ref.digest)), ref.size)
+                content = read_file(blobs, RelPath(name), ref.size)
             except (OSError, InvalidInput):
                 return None
-        kept = hashlib.sha256(content).hexdigest() == _hexadecimal(ref.digest)
-        return content if kept and len(content) == ref.size else None
+        kept = len(content) == ref.size and hashlib.sha256(content).hexdigest() == name
+        return content if kept else None
+
+    def note(self, key: Digest, ref: TreeRef) -> None:
+        """Remember a tree under a key of the caller's; raises NoSpace or CopyFailed."""
+        _write(self._notes, _hexadecimal(key), self._name(ref).encode("ascii"))
+
+    def noted(self, key: Digest) -> TreeRef | None:
+        """The tree noted under a key, or None. A hint: the caller must check the tree."""
+        with opened(open_root(self._notes)) as notes:
+            try:
+                content = read_file(notes, RelPath(_hexadecimal(key)), _NOTE_BYTES)
+                digest = Digest("sha256:" + content.decode("ascii", "replace"))
+                _hexadecimal(digest)
+            except (OSError, InvalidInput):
+                return None
+        return TreeRef(self._hasher.contract, digest)
 
     def _name(self, ref: TreeRef) -> str:
         if ref.contract != self._hasher.contract:
@@ -165,13 +183,29 @@ class Store:
                         return True
             except FileNotFoundError:
                 return False
-            except (OSError, InvalidInput):
+            except InvalidInput:
                 pass
+            except OSError as error:
+                if error.errno not in _NOT_A_TREE:
+                    raise copy_fault(error, "stored tree can't be read") from None
             spoiled = _UNFINISHED + secrets.token_hex(16)
             with suppress(OSError):
                 os.rename(name, spoiled, src_dir_fd=trees, dst_dir_fd=trees)
                 remove_tree(trees, spoiled)
         return False
+
+
+def _write(folder: Path, name: str, content: bytes) -> None:
+    """Put a small file under its name, whole or not at all."""
+    with opened(open_root(folder)) as directory:
+        unfinished = _UNFINISHED + secrets.token_hex(16)
+        try:
+            write_new(directory, unfinished, content, 0o400)
+            os.replace(unfinished, name, src_dir_fd=directory, dst_dir_fd=directory)
+        except OSError as error:
+            with suppress(OSError):
+                os.unlink(unfinished, dir_fd=directory)
+            raise copy_fault(error, "content could not be stored") from None
 
 
 def _own_folder(folder: Path, mode: int) -> None:

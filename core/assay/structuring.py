@@ -6,6 +6,7 @@ cattrs dispatches on the declared types; the hooks here refuse what it would con
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, TypeVar, get_args, get_origin
@@ -21,6 +22,7 @@ __all__ = ["FieldError", "checked", "structure", "structure_value"]
 
 T = TypeVar("T")
 _SHOWN_RULE = 200
+_VALUE_AFTER_RULE = re.compile(r"('\w+' must be [^:]*|Length of '\w+' must be [^:]*): .*")
 
 
 class FieldError(ValueError):
@@ -114,12 +116,10 @@ def _make(cls: type[Any], arguments: Mapping[str, Any]) -> Any:
 
 
 def _of_validator(error: Exception) -> FieldError:
-    """What a validator said, without the value: attrs adds attribute and value as arguments."""
+    """What a validator said, without the value that attrs' own validators append."""
     text = printable(str(error.args[0]) if error.args else "breaks a rule")
-    for end in (" (got ", ": "):
-        if len(error.args) > 1:
-            text = text.partition(end)[0]
     named = [item.name for item in error.args[1:] if isinstance(item, attrs.Attribute)]
+    text = text.partition(" (got ")[0] if named else _VALUE_AFTER_RULE.sub(r"\1", text)
     return FieldError(text[:_SHOWN_RULE], tuple(named[:1]))
 
 

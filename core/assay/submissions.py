@@ -70,10 +70,14 @@ def load_candidates(
     submit. A `.jsonl` file has one row per candidate. Raises UsageError, InvalidInput.
     """
     path = Path(location)
-    if "\0" in location or not path.exists():
+    if not os.path.exists(location):
         raise InvalidInput(f"candidate {printable(path.name)}: no such file or folder")
-    if path.is_dir():
-        return _in_order(_from_folder(path, task_ids, registry or Registry()), ())
+    if os.path.isdir(location):
+        try:
+            return _in_order(_from_folder(path, task_ids, registry or Registry()), ())
+        except OSError as error:
+            problem = os.strerror(error.errno or 0)
+            raise InvalidInput(f"candidate {printable(path.name)}: {problem}") from None
     if path.suffix in _PATCH_SUFFIXES:
         candidate = _make(_slug_of(path.stem), "", kind=CandidateKind.PATCH, patch=_bytes(path))
         return _in_order((evolve(candidate, task=task) for task in task_ids), ())
@@ -115,7 +119,7 @@ def _loose_files(path: Path, candidate_id: str, task: str) -> Candidate:
     """Every regular file of a folder, whatever its name; anything else makes it malformed."""
     contents: dict[str, bytes] = {}
     executables: set[str] = set()
-    for folder, folders, names, folder_fd in os.fwalk(path, follow_symlinks=False):
+    for folder, folders, names, folder_fd in os.fwalk(path, onerror=_raise):
         below = os.path.relpath(folder, path)
         folders.sort()
         for name in sorted(folders + names):
@@ -135,6 +139,10 @@ def _loose_files(path: Path, candidate_id: str, task: str) -> Candidate:
                 limits = f"{MAX_FILES} files or {MAX_TOTAL} bytes"
                 raise InvalidInput(f"candidate {candidate_id}: holds more than {limits}")
     return _make(candidate_id, task, files=contents, executables=frozenset(executables))
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def _from_lines(data: bytes, file: str, task_ids: Sequence[str]) -> Submissions:

@@ -117,7 +117,7 @@ class Suite:
             if is_slug(name):
                 if self._files.read(RelPath(file), MAX_MANIFEST_BYTES) is not None:
                     found[name] = pins.get(name)
-            elif name.isprintable() and self._has_task(name):
+            elif self._has_task(name):
                 raise ManifestError(file, "", "folder name is not a legal id")
         for task_id in pins:
             if task_id not in found and self._check_pins:

@@ -15,7 +15,6 @@ from typing import Any
 from attrs import frozen
 
 from assay.api import (
-    AssayError,
     BaselineResult,
     Cancelled,
     Candidate,
@@ -25,6 +24,7 @@ from assay.api import (
     Contaminated,
     Copier,
     CopyFailed,
+    CopyMismatch,
     Digest,
     Edits,
     Facts,
@@ -129,7 +129,7 @@ def run_trial(
     except Contaminated as error:
         draft.source_after = Digest(error.after)
         draft.fail(Reason.SOURCE_CONTAMINATED, error)
-    except AssayError as error:
+    except CopyMismatch as error:
         draft.fail(Reason.COPY_FAILED, error)
     except Exception as error:
         draft.fail(Reason.ENVIRONMENT_FAILED, error)

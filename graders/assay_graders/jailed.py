@@ -64,7 +64,7 @@ LIMITS = frozenset(
     }
 )
 
-_CHANNEL = "REPORT"
+_CHANNEL = "report"
 _GRACE = 10.0
 """Seconds beyond the wall limit before the host stops waiting for a jail that must be over."""
 _AFTERMATH = 2.0

@@ -36,9 +36,7 @@ class StreamCapture:
             return Captured(bytes(self._head), b"", self.total, False)
         half = self._cap // 2
         tail = bytes(self._tail[len(self._tail) - (self._cap - half) :])
-        return Captured(
-            cut_end(bytes(self._head[:half])), cut_start(tail), self.total, True
-        )
+        return Captured(cut_end(bytes(self._head[:half])), cut_start(tail), self.total, True)
 
 
 def cut_end(data: bytes) -> bytes:

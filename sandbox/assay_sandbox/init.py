@@ -11,6 +11,9 @@ assay. It must keep three promises while everything else in the jail is hostile:
 Only C modules are imported, because their Python wrappers double a jail's start-up time.
 """
 
+import _ctypes
+import _signal  # type: ignore[import-not-found]
+import _socket
 import errno
 import fcntl
 import marshal
@@ -20,10 +23,6 @@ import select
 import sys
 import time
 from typing import Any
-
-import _ctypes
-import _signal
-import _socket
 
 PR_SET_DUMPABLE = 4
 FD_SIZE = 4
@@ -90,7 +89,8 @@ class Usage:
 
 def make_undumpable() -> None:
     """Close /proc/1 to everybody else in the jail."""
-    prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")
+    this_program: Any = None
+    prctl = _ctypes.dlsym(_ctypes.dlopen(this_program, 0), "prctl")
     if _ctypes.call_function(prctl, (PR_SET_DUMPABLE, 0, 0, 0, 0)) != 0:
         raise OSError("prctl")
 
@@ -173,7 +173,7 @@ def move_up(fd: int) -> int:
 def kill_and_reap(usage: Usage, status: "int | None", main: int) -> int:
     """Kill every other process of the jail until none is left; the main one's wait status."""
     while True:
-        try:
+        try:  # noqa: SIM105 (contextlib is slow to load)
             os.kill(-1, SIGKILL)
         except ProcessLookupError:
             pass
@@ -203,10 +203,10 @@ def supervise(control: Control, number: str, main: int) -> None:
     wall = time.monotonic() - began
     status = kill_and_reap(usage, status, main)
     if os.WIFSIGNALED(status):
-        ended = "signalled %d" % os.WTERMSIG(status)
+        ended = f"signalled {os.WTERMSIG(status)}"
     else:
-        ended = "exited %d" % os.WEXITSTATUS(status)
-    control.send("done %s %s %.6f %.6f %d" % (number, ended, usage.cpu, wall, usage.peak_kib))
+        ended = f"exited {os.WEXITSTATUS(status)}"
+    control.send(f"done {number} {ended} {usage.cpu:.6f} {wall:.6f} {usage.peak_kib}")
 
 
 def reap(usage: Usage, main: int) -> "int | None":
@@ -234,7 +234,7 @@ def serve(control: Control, number: str, fds: "list[int]") -> None:
         for fd in (*fds[1:], report_read, report_write):
             os.close(fd)
         name = errno.errorcode.get(failed.errno or 0, "unknown")
-        control.send("failed %s fork:%s" % (number, name))
+        control.send(f"failed {number} fork:{name}")
         return
     if main == 0:
         become(request, fds[1:], report_write)
@@ -244,7 +244,7 @@ def serve(control: Control, number: str, fds: "list[int]") -> None:
     os.close(report_read)
     if problem:
         kill_and_reap(Usage(), None, main)
-        control.send("failed %s %s" % (number, problem.decode("ascii")))
+        control.send(f"failed {number} {problem.decode()}")
     else:
         supervise(control, number, main)
 
@@ -256,7 +256,7 @@ def main() -> None:
     make_undumpable()
     os.umask(0o022)
     os.mkdir("/tmp/home", 0o700)
-    with open("/proc/self/mountinfo", "rb") as mounts:
+    with open("/proc/self/mountinfo", "rb") as mounts:  # noqa: PTH123 (pathlib is slow to load)
         control.socket.send(b"ready\n" + mounts.read())
     while True:
         message, fds = control.receive()

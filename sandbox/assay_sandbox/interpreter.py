@@ -68,7 +68,7 @@ def interpreter_files() -> Iterator[RuntimeFile]:
         yield RuntimeFile(f"python/lib/{library.name}", library.read_bytes())
     seen: set[str] = set()
     for key in ("stdlib", "platstdlib"):
-        root = Path(sysconfig.get_path(key, vars={"base": sys.base_prefix}))
+        root = Path(sysconfig.get_path(key, vars={"platbase": sys.base_exec_prefix}))
         inside = root.relative_to(sys.base_prefix).as_posix()
         for path in _walk(root):
             place = f"python/{inside}/{path.relative_to(root).as_posix()}"

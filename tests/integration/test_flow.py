@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from support.cli import assay
-from support.suites import (
+from support.tiny import (
     BROKEN,
     FIXED,
     add_candidate,

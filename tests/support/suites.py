@@ -1,123 +1,147 @@
-"""A tiny suite that integration tests write into a temporary folder."""
+"""Suites written for a test, and stand-ins for plugins that are not under test."""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-BROKEN = "def add(a, b):\n    return a - b\n"
-FIXED = "def add(a, b):\n    return a + b\n"
-VISIBLE = "from calc import add\n\n\ndef test_small():\n    assert add(2, 3) == 5\n"
-HIDDEN = (
-    "from calc import add\n\n\ndef test_negative():\n    assert add(-1, -1) == -2\n\n\n"
-    "def test_big():\n    assert add(10**20, 1) == 10**20 + 1\n"
+from attrs import frozen
+
+from assay.api import (
+    Digest,
+    Entry,
+    EntryKind,
+    Facts,
+    GradeContext,
+    GraderNeeds,
+    RelPath,
+    Scan,
+    Task,
+    TreeLimits,
+    TreeManifest,
+    TreeRef,
+    Trust,
+    UsageError,
 )
+from assay.plugins import PluginInfo, Registry
+
+FOUR_KEYS: Mapping[str, Any] = {
+    "id": "task-1",
+    "category": "text",
+    "prompt": "Do it.",
+    "fixture": "fixture",
+}
 
 
-def write_tree(root: Path, files: Mapping[str, str]) -> Path:
-    """Write text files by relative path."""
-    for path, text in files.items():
+def task_document(task_id: str = "task-1", **more: Any) -> dict[str, Any]:
+    """A small legal task.json, changed by keyword."""
+    return {**FOUR_KEYS, "id": task_id, **more}
+
+
+def encoded(document: Any) -> bytes:
+    """JSON bytes of a document."""
+    return json.dumps(document).encode()
+
+
+def write(root: Path, files: Mapping[str, str | bytes]) -> Path:
+    """Write files below a folder, parents included."""
+    for path, content in files.items():
         target = root / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text)
+        target.write_bytes(content if isinstance(content, bytes) else content.encode())
     return root
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write one JSON document, its folder included."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(value))
+def write_task(suite: Path, document: Mapping[str, Any], folder: str | None = None) -> Path:
+    """A task's folder with its manifest and one file in its fixture."""
+    root = suite / (folder or document["id"])
+    return write(root, {"task.json": encoded(document), "fixture/main.py": "x = 1\n"})
 
 
-def task_manifest(task_id: str = "add", **changes: Any) -> dict[str, Any]:
-    """A complete manifest for the fixture of `make_suite`."""
-    manifest: dict[str, Any] = {
-        "schema": 1,
-        "id": task_id,
-        "category": "bugfix",
-        "prompt": "Make add return the sum of its arguments.",
-        "fixture": "fixture",
-        "hidden": "hidden",
-        "allow": ["src/calc.py"],
-        "protect": ["tests/**", "README.md"],
-        "limits": {"wall": 5},
-        "graders": [
-            {
-                "id": "visible",
-                "use": "pytest",
-                "role": "visible",
-                "options": {
-                    "tests": ["tests/test_calc.py"],
-                    "expect": ["tests/test_calc.py::test_small"],
-                    "roots": ["src"],
-                },
-            },
-            {
-                "id": "hidden",
-                "use": "pytest",
-                "role": "hidden",
-                "options": {
-                    "tests": ["test_hidden.py"],
-                    "expect": ["test_hidden.py::test_negative", "test_hidden.py::test_big"],
-                    "roots": ["src"],
-                    "hidden": True,
-                },
-            },
-        ],
-    }
-    manifest.update(changes)
-    return manifest
+_LIMITS = TreeLimits()
 
 
-def make_suite(root: Path, *, task: str = "add", **changes: Any) -> Path:
-    """A suite of one Python task without calibration candidates."""
-    write_json(
-        root / "suite.json",
-        {
-            "schema": 1,
-            "id": "tiny",
-            "categories": {"version": 1, "ids": ["bugfix"]},
-            "require_trust": "unguarded",
-        },
-    )
-    add_task(root, task, **changes)
-    return root
+@frozen
+class StubOptions:
+    """Options of the stand-in grader."""
+
+    tests: tuple[str, ...]
+    hidden: bool = False
 
 
-def add_task(root: Path, task: str, **changes: Any) -> Path:
-    """Add one more task to a suite."""
-    folder = root / task
-    write_json(folder / "task.json", task_manifest(task, **changes))
-    write_tree(
-        folder / "fixture",
-        {"src/calc.py": BROKEN, "tests/test_calc.py": VISIBLE, "README.md": "# calc\n"},
-    )
-    write_tree(folder / "hidden", {"test_hidden.py": HIDDEN})
-    return folder
+class StubGrader:
+    """A grader that only checks its options."""
+
+    api: ClassVar[str] = "1.0"
+    name: ClassVar[str] = "stub"
+    version: ClassVar[str] = "1"
+    Options: ClassVar[type] = StubOptions
+    max_trust: ClassVar[Trust] = Trust.UNGUARDED
+
+    def check(self, options: Any, task: Task) -> tuple[str, ...]:
+        return () if options.tests else ("tests must not be empty",)
+
+    def needs(self, options: Any, task: Task) -> GraderNeeds:
+        return GraderNeeds()
+
+    def grade(self, ctx: GradeContext) -> Facts:
+        raise AssertionError("never called")
 
 
-def add_candidate(
-    task_folder: Path,
-    candidate: str,
-    files: Mapping[str, str],
-    *,
-    expect: Mapping[str, Any] | None = None,
-    claim: Mapping[str, Any] | None = None,
-) -> None:
-    """Add a calibration candidate of kind `files`."""
-    folder = task_folder / "candidates" / candidate
-    manifest: dict[str, Any] = {
-        "schema": 1,
-        "id": candidate,
-        "kind": "files",
-        "files": sorted(files),
-    }
-    if expect is not None:
-        manifest["expect"] = dict(expect)
-    if claim is not None:
-        manifest["claim"] = "claim.json"
-        write_json(folder / "claim.json", claim)
-    write_json(folder / "candidate.json", manifest)
-    write_tree(folder / "files", files)
+class RaisingGrader(StubGrader):
+    """A grader whose check is broken."""
+
+    def check(self, options: Any, task: Task) -> tuple[str, ...]:
+        raise KeyError("secret")
+
+
+class StubRegistry(Registry):
+    """The real registry, but with one stand-in grader only."""
+
+    def __init__(self, grader: type[Any] = StubGrader, name: str = "stub") -> None:
+        super().__init__()
+        self._stub, self._name = grader, name
+
+    def load(self, group: str, name: str) -> Any:
+        if group == "assay.graders":
+            self.find(group, name)
+            return self._stub
+        return super().load(group, name)
+
+    def find(self, group: str, name: str) -> PluginInfo:
+        if group == "assay.graders":
+            if name != self._name:
+                raise UsageError(f"unknown grader {name}; known: {self._name}")
+            return PluginInfo(group, name, "stub-dist", "1", "stub:Stub")
+        return super().find(group, name)
+
+
+class StubHasher:
+    """Digests paths and contents; no contract, just something that sees every change."""
+
+    api: ClassVar[str] = "1.0"
+    contract: ClassVar[str] = "assay-tree-v1"
+
+    def scan(
+        self, root_fd: int, *, limits: TreeLimits = _LIMITS, collect_refused: bool = False
+    ) -> Scan:
+        entries = []
+        for folder, _, names, folder_fd in os.fwalk(".", dir_fd=root_fd):
+            for name in names:
+                with os.fdopen(os.open(name, os.O_RDONLY, dir_fd=folder_fd), "rb") as file:
+                    content = file.read()
+                path = RelPath(os.path.relpath(f"{folder}/{name}", "."))
+                digest = Digest("sha256:" + hashlib.sha256(content).hexdigest())
+                entries.append(Entry(path, EntryKind.FILE, False, len(content), digest))
+        return Scan(manifest=self.manifest(entries))
+
+    def manifest(self, entries: Iterable[Entry]) -> TreeManifest:
+        ordered = tuple(sorted(entries, key=lambda entry: entry.path.encode()))
+        text = "".join(f"{entry.path}\0{entry.digest}\n" for entry in ordered)
+        digest = Digest("sha256:" + hashlib.sha256(text.encode()).hexdigest())
+        ref = TreeRef(self.contract, digest)
+        return TreeManifest(ref, ordered, len(ordered), sum(entry.size for entry in ordered))

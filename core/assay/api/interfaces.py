@@ -28,6 +28,7 @@ from assay.api.tasks import GraderSpec, Task
 from assay.api.trees import (
     BlobRef,
     ChangeSet,
+    Digest,
     Edits,
     Entry,
     RelPath,
@@ -117,6 +118,14 @@ class Store(Protocol):
 
     def blob(self, ref: BlobRef) -> bytes | None:
         """A kept byte string, or None."""
+        ...
+
+    def note(self, key: Digest, ref: TreeRef) -> None:
+        """Remember a tree under a key of the caller's."""
+        ...
+
+    def noted(self, key: Digest) -> TreeRef | None:
+        """The tree noted under a key, or None. A hint: the caller must check the tree."""
         ...
 
 

@@ -40,12 +40,12 @@ class DirectoryReader:
 
     def sniff(self, location: str) -> bool:
         """Whether the location is a folder."""
-        return Path(location).is_dir()
+        return os.path.isdir(location)
 
     def open(self, location: str) -> SuiteFiles:
         """The suite's files; raises InvalidInput when there is no such folder."""
         root = os.path.abspath(location)
-        if "\0" in location or not Path(root).is_dir():
+        if not os.path.isdir(root):
             raise InvalidInput(f"suite {printable(Path(root).name)}: no such folder")
         return DirectoryFiles(root)
 

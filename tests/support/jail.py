@@ -1,0 +1,98 @@
+"""Real jails for tests: one runtime a test process, in a store of its own."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from assay.api import Command, JailSpec, Limits, Mount, MountKind, Profile, Runtime
+from assay.builtin.hasher import TreeHasher
+from assay.store import Store
+from assay_sandbox.sandbox import NsjailSandbox
+from assay_sandbox.session import JailSession
+
+PYTHON = b"/runtime/venv/bin/python"
+LIMITS = Limits(wall=20.0)
+
+
+def sandbox() -> NsjailSandbox:
+    """The sandbox; without one there is nothing to test, which fails and names the fix."""
+    found = NsjailSandbox()
+    capabilities = found.capabilities()
+    assert capabilities.available, f"{capabilities.layer}; fix: {capabilities.fix}"
+    return found
+
+
+@functools.cache
+def store() -> Store:
+    """A store that is removed when the test process ends."""
+    root = Path(tempfile.mkdtemp(prefix="assay-test-store-"))
+    owner = os.getpid()
+    atexit.register(_remove, root, owner)
+    return Store(root, TreeHasher(), sandbox().capabilities().ids)
+
+
+def _remove(root: Path, owner: int) -> None:
+    if os.getpid() != owner:
+        return
+    for place, folders, _ in os.walk(root):
+        for folder in folders:
+            Path(place, folder).chmod(0o700)
+    shutil.rmtree(root)
+
+
+@functools.cache
+def runtime() -> Runtime:
+    """The default runtime."""
+    return sandbox().runtime({}, store(), TreeHasher())
+
+
+def spec(**changes: Any) -> JailSpec:
+    """A jail for visible tests, changed as asked."""
+    return attrs.evolve(JailSpec(Profile.VISIBLE, runtime(), limits=LIMITS), **changes)
+
+
+@contextmanager
+def session(**changes: Any) -> Iterator[JailSession]:
+    """A live jail."""
+    with sandbox().open(spec(**changes)) as live:
+        yield live
+
+
+def python(source: str, **changes: Any) -> Command:
+    """Run Python source inside; it is given as standard input, so it may have several lines."""
+    return Command((PYTHON, b"-"), stdin=source.encode(), **changes)
+
+
+def shell(line: str, **changes: Any) -> Command:
+    """Run one line of shell inside."""
+    return Command((b"/bin/sh", b"-c", line.encode()), **changes)
+
+
+def limits(**changes: Any) -> Limits:
+    """Limits of one command."""
+    return attrs.evolve(LIMITS, **changes)
+
+
+@contextmanager
+def workspace(fill: Callable[[Path], None] = lambda root: None) -> Iterator[Mount]:
+    """A writable folder that belongs to the jail's user, mounted at /workspace."""
+    ids = sandbox().capabilities().ids
+    assert ids is not None
+    root = Path(tempfile.mkdtemp(prefix="assay-test-workspace-"))
+    try:
+        fill(root)
+        for path in (root, *root.rglob("*")):
+            os.chown(path, ids.uid, ids.gid)
+        yield Mount("/workspace", MountKind.TREE, source=str(root), writable=True)
+    finally:
+        shutil.rmtree(root)
