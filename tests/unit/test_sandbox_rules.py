@@ -234,13 +234,16 @@ def test_only_an_elf_file_with_room_gets_another_search_path() -> None:
     assert elf.library_path(moved) == "/runtime/python/lib"
     assert elf.with_library_path(_elf(b"/lib"), "/runtime/python/lib") is None
     assert elf.with_library_path(b"#!/bin/sh\n", "/runtime/python/lib") is None
+    assert elf.needs_library(_elf(b"/lib"), "libneeded.so.1")
+    assert not elf.needs_library(_elf(b"/lib"), "libother.so.1")
 
 
 def _elf(search_path: bytes) -> bytes:
     """A small 64-bit image: one loaded segment, a dynamic section, its strings."""
-    strings = b"\0" + search_path + b"\0"
+    strings = b"\0" + search_path + b"\0libneeded.so.1\0"
     at = 64 + 2 * 56
-    dynamic = struct.pack("<qQqQqQ", 5, at + 48, 29, 1, 0, 0)
+    needed = len(search_path) + 2
+    dynamic = struct.pack("<qQqQqQqQ", 5, at + 64, 29, 1, 1, needed, 0, 0)
     size = at + len(dynamic) + len(strings)
     header = (
         b"\x7fELF\x02\x01\x01"
