@@ -50,6 +50,7 @@ _UNFINISHED = ".unfinished-"
 _BLOBS = "blobs"
 _NOTES = "notes"
 _NOTE_BYTES = 128
+_NOT_A_TREE = frozenset({errno.ENOTDIR, errno.ELOOP, errno.EACCES})
 
 
 def default_store_root() -> Path:
@@ -71,7 +72,7 @@ class Store:
 
     def __init__(self, root: Path, hasher: Hasher, ids: HostIds | None = None) -> None:
         self._hasher = hasher
-        root = root.absolute()
+        self._root = root = root.absolute()
         as_root = os.geteuid() == 0
         foreign = ids if as_root else None
         # A mode of 0711 lets a jail's user pass through to a tree whose name it was given.
@@ -88,6 +89,11 @@ class Store:
         self._trees = root / trees
         self._blobs = root / _BLOBS
         self._notes = root / _NOTES
+
+    @property
+    def root(self) -> Path:
+        """The store's folder, which a jail's user can pass through."""
+        return self._root
 
     def add_tree(self, root_fd: int, manifest: TreeManifest) -> TreeRef:
         """Copy a tree in, verify it against its manifest, publish it atomically.
@@ -135,13 +141,14 @@ class Store:
 
     def blob(self, ref: BlobRef) -> bytes | None:
         """A kept byte string, or None when it is absent or no longer what it was."""
+        name = _hexadecimal(ref.digest)
         with opened(open_root(self._blobs)) as blobs:
             try:
-                content = read_file(blobs, RelPath(_hexadecimal(ref.digest)), ref.size)
+                content = read_file(blobs, RelPath(name), ref.size)
             except (OSError, InvalidInput):
                 return None
-        kept = hashlib.sha256(content).hexdigest() == _hexadecimal(ref.digest)
-        return content if kept and len(content) == ref.size else None
+        kept = len(content) == ref.size and hashlib.sha256(content).hexdigest() == name
+        return content if kept else None
 
     def note(self, key: Digest, ref: TreeRef) -> None:
         """Remember a tree under a key of the caller's; raises NoSpace or CopyFailed."""
@@ -176,8 +183,11 @@ class Store:
                         return True
             except FileNotFoundError:
                 return False
-            except (OSError, InvalidInput):
+            except InvalidInput:
                 pass
+            except OSError as error:
+                if error.errno not in _NOT_A_TREE:
+                    raise copy_fault(error, "stored tree can't be read") from None
             spoiled = _UNFINISHED + secrets.token_hex(16)
             with suppress(OSError):
                 os.rename(name, spoiled, src_dir_fd=trees, dst_dir_fd=trees)

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from attrs import define, field
 
-from assay.api import Fault, TreeChanged, printable
+from assay.api import Fault, NoSpace, TreeChanged, printable
 
 __all__ = ["BIG_FILE", "BigFiles", "changed", "unreadable"]
 
@@ -25,6 +25,7 @@ BIG_FILE = 256 * 1024
 """Bytes from which on a thread pays for itself."""
 
 _BLOCK = 256 * 1024
+_EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 _THREADS = min(4, os.cpu_count() or 1)
 _IN_FLIGHT = 2 * _THREADS
 
@@ -38,6 +39,8 @@ def changed(path: str) -> TreeChanged:
 
 def unreadable(path: str, error: OSError) -> Fault:
     """The error for a file system that fails; never the fault of what is in the tree."""
+    if error.errno in _EXHAUSTED:
+        return NoSpace("tree can't be read: no descriptor or memory is left")
     name = errno.errorcode.get(error.errno or 0, "unknown error")
     return Fault(f"{printable(path) or '.'}: can't be read: {name}")
 

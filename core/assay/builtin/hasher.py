@@ -24,9 +24,8 @@ from assay.api import (
     TreeRef,
     TreeRefused,
     parent,
-    relpath,
 )
-from assay.builtin.walk import Walk, folded
+from assay.builtin.walk import Walk, folded, is_safe
 
 __all__ = ["TreeHasher"]
 
@@ -116,8 +115,10 @@ def _check(ordered: Sequence[Entry]) -> None:
     if len(kinds) != len(ordered):
         raise InvalidInput("tree: one path stands for two entries")
     for entry in ordered:
-        relpath(entry.path)
-        above = parent(entry.path)
+        path = entry.path
+        if path.startswith("/") or not is_safe(path.rpartition("/")[2], path, path.count("/") + 1):
+            raise InvalidInput("tree: an entry's path is not a relative path")
+        above = parent(path)
         if above is not None and kinds.get(above) is not EntryKind.DIR:
             raise InvalidInput("tree: an entry stands outside any directory of the tree")
         _check_content(entry)

@@ -22,7 +22,6 @@ from assay.api import (
     Digest,
     Entry,
     EntryKind,
-    NoSpace,
     Refused,
     RefusedKind,
     RelPath,
@@ -37,7 +36,7 @@ from assay.api.files import DIRECTORY_FLAGS, FILE_FLAGS, special_kind
 from assay.api.paths import IGNORED_ANYWHERE, IGNORED_AT_ROOT
 from assay.builtin.big import BIG_FILE, BigFiles, changed, unreadable
 
-__all__ = ["Walk", "folded"]
+__all__ = ["Walk", "folded", "is_safe"]
 
 _PLAIN_NAME = re.compile(r"[ -.0-\[\]-~]{0,254}[!-\-0-\[\]-~]")
 """ASCII without `/`, backslash and control characters, no dot or space at the end."""
@@ -48,7 +47,6 @@ _SPECIAL_BITS = stat.S_ISUID | stat.S_ISGID | stat.S_ISVTX
 _OWNER_LISTS = stat.S_IRUSR | stat.S_IXUSR
 _GONE = frozenset({errno.ENOENT, errno.ELOOP, errno.ENOTDIR, errno.ENXIO, errno.ESTALE})
 _NO_ACCESS = frozenset({errno.EACCES, errno.EPERM})
-_NO_DESCRIPTOR = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 _UTF8_NAMES = sys.getfilesystemencoding() == "utf-8"
 
 
@@ -125,6 +123,9 @@ class Walk:
                 self.entries.append(Entry(RelPath(path), EntryKind.DIR))
             prefix = f"{path}/" if path else ""
             levels.append(_Level(fd, prefix, depth + 1, self._list(fd, prefix, depth + 1)))
+        except OSError as error:
+            os.close(fd)
+            raise unreadable(path, error) from None
         except BaseException:
             os.close(fd)
             raise
@@ -142,14 +143,14 @@ class Walk:
                     found.append((name, entry))
         if found and depth > self.limits.depth:
             raise TreeLimit(f"tree is deeper than {self.limits.depth} components")
-        keys = Counter(folded(name) for name, _ in found)
-        unique = len(keys) == len(found)
+        keys = [folded(name) for name, _ in found]
+        shared = _shared(keys)
         directories: list[str] = []
-        for name, entry in found:
+        for key, (name, entry) in zip(keys, found, strict=True):
             path = prefix + name
-            if not unique and keys[folded(name)] > 1:
+            if key in shared:
                 self._refuse(path, RefusedKind.COLLISION)
-            elif not _is_safe(name, path, depth):
+            elif not is_safe(name, path, depth):
                 self._refuse(path, RefusedKind.UNSAFE_NAME)
             elif entry.is_file(follow_symlinks=False):
                 self._file(fd, entry.name, path)
@@ -186,8 +187,6 @@ class Walk:
                 return None
             if error.errno in _GONE:
                 raise changed(path) from None
-            if error.errno in _NO_DESCRIPTOR:
-                raise NoSpace("tree can't be read: no descriptor or memory left") from None
             raise unreadable(path, error) from None
 
     def _file(self, directory: int, name: str, path: str) -> None:
@@ -253,7 +252,13 @@ def _without_access(directory: int, name: str, path: str) -> RefusedKind:
     return kind or RefusedKind.UNREADABLE
 
 
-def _is_safe(name: str, path: str, depth: int) -> bool:
+def _shared(keys: list[str]) -> set[str]:
+    if len(set(keys)) == len(keys):
+        return set()
+    return {key for key, count in Counter(keys).items() if count > 1}
+
+
+def is_safe(name: str, path: str, depth: int) -> bool:
     """Whether the path is a RelPath; plain names need no look at each character."""
     if _PLAIN_NAME.fullmatch(name) and len(path) <= _PLAIN_PATH and depth <= _PLAIN_DEPTH:
         return True

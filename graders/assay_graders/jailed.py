@@ -1,0 +1,177 @@
+"""Runs one command in a jail and collects what it measured.
+
+The verdict of a test run comes over a private channel as exactly one message. An undecodable,
+missing or second message is never a pass. A jail that fails is a fault of the host, a limit
+that is reached is an outcome of the candidate.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+import attrs
+import rfc8785
+from attrs import frozen
+
+from assay.api import (
+    BlobRef,
+    Cancelled,
+    ChannelFault,
+    Command,
+    Digest,
+    GradeContext,
+    GraderUnfit,
+    Mount,
+    MountKind,
+    Op,
+    Outcome,
+    OutcomeStatus,
+    Process,
+    Profile,
+    SandboxFailed,
+)
+from assay_graders.report import MAX_FRAME_BYTES, ReportFault, RunReport, decode_report
+
+__all__ = [
+    "HIDDEN",
+    "LIMITS",
+    "WORKSPACE",
+    "Reported",
+    "base_of",
+    "keep_output",
+    "options_digest",
+    "profile_of",
+    "program",
+    "require_files",
+    "run_reported",
+    "settled",
+    "tool",
+]
+
+WORKSPACE = "/workspace"
+HIDDEN = "/hidden"
+
+LIMITS = frozenset(
+    {
+        OutcomeStatus.TIMED_OUT,
+        OutcomeStatus.OUTPUT_LIMIT,
+        OutcomeStatus.MEMORY_LIMIT,
+        OutcomeStatus.DISK_LIMIT,
+    }
+)
+
+_CHANNEL = "report"
+_GRACE = 10.0
+"""Seconds beyond the wall limit before the host stops waiting for a jail that must be over."""
+_AFTERMATH = 2.0
+"""Seconds in which the channel of an ended command must reach its end."""
+
+
+@frozen
+class Reported:
+    """How a reporting command ended; `fault` when its channel broke the rules."""
+
+    outcome: Outcome
+    report: RunReport | None
+    fault: bool
+
+
+def run_reported(
+    ctx: GradeContext, command: Command, *, hidden: bool, programs: tuple[Mount, ...]
+) -> Reported:
+    """Run a command that sends one report; raises SandboxFailed or Cancelled."""
+    with ctx.jail(profile_of(hidden), hidden=hidden, extra=programs) as session:
+        process = session.start(command, channels=(_CHANNEL,))
+        deadline = time.monotonic() + ctx.limits.wall + _GRACE
+        report, fault = _first(process, deadline)
+        outcome = settled(process.wait(deadline))
+        if not fault and _more(process):
+            report, fault = None, True
+    return Reported(outcome, report, fault)
+
+
+def _first(process: Process, deadline: float) -> tuple[RunReport | None, bool]:
+    try:
+        frame = process.channels[_CHANNEL].recv(MAX_FRAME_BYTES, deadline)
+        return (None if frame is None else decode_report(frame)), False
+    except (ChannelFault, ReportFault):
+        return None, True
+
+
+def _more(process: Process) -> bool:
+    try:
+        deadline = time.monotonic() + _AFTERMATH
+        return process.channels[_CHANNEL].recv(MAX_FRAME_BYTES, deadline) is not None
+    except ChannelFault:
+        return True
+
+
+def settled(outcome: Outcome) -> Outcome:
+    """The outcome, unless it says nothing of the candidate: then Cancelled or SandboxFailed."""
+    if outcome.status is OutcomeStatus.CANCELLED:
+        raise Cancelled("grading was cancelled")
+    if outcome.status is OutcomeStatus.SETUP_FAILED:
+        raise SandboxFailed("command", outcome.detail)
+    return outcome
+
+
+def keep_output(ctx: GradeContext, outcome: Outcome) -> Mapping[str, BlobRef]:
+    """Store what a command wrote, as it wrote it, under `stdout` and `stderr`."""
+    streams = {"stdout": outcome.stdout, "stderr": outcome.stderr}
+    return {
+        name: ctx.artifacts.put(
+            name,
+            stream.head + (b"\n[cut]\n" if stream.truncated else b"") + stream.tail,
+        )
+        for name, stream in streams.items()
+    }
+
+
+def tool(ctx: GradeContext, name: str) -> str:
+    """Path of a logical tool inside the jail; raises GraderUnfit with the reason."""
+    path = ctx.runtime.tools.get(name)
+    if path is None:
+        reason = ctx.runtime.unavailable.get(name, "it is not part of it")
+        raise GraderUnfit(f"the runtime has no {name}: {reason}")
+    return path
+
+
+def program(name: str) -> Mount:
+    """One of this package's programs, mounted read-only under /assay."""
+    content = (files("assay_graders.programs") / name).read_bytes()
+    return Mount(dst=f"/assay/{name}", kind=MountKind.FILE, content=content)
+
+
+def profile_of(hidden: bool) -> Profile:
+    """The jail's profile, by whether hidden files are mounted."""
+    return Profile.HIDDEN if hidden else Profile.VISIBLE
+
+
+def base_of(hidden: bool) -> str:
+    """The folder that test files are relative to."""
+    return HIDDEN if hidden else WORKSPACE
+
+
+def require_files(ctx: GradeContext, tests: tuple[str, ...], *, hidden: bool) -> tuple[str, ...]:
+    """Those test files that can be run.
+
+    One that the candidate removed is left out: its tests are then missing. Raises GraderUnfit
+    for one that the task never had.
+    """
+    tree = ctx.hidden if hidden else ctx.tree
+    present = {str(entry.path) for entry in tree.entries} if tree is not None else set()
+    removed = {str(c.path) for c in ctx.change_set.changes if c.op in (Op.DELETED, Op.KIND)}
+    for index, test in enumerate(tests):
+        if test not in present and (hidden or test not in removed):
+            raise GraderUnfit(f"grader {ctx.spec.id}: tests[{index}] is not in the task")
+    return tuple(test for test in tests if test in present)
+
+
+def options_digest(options: Any) -> Digest:
+    """Digest of a grader's options with every default filled in."""
+    content = rfc8785.dumps(attrs.asdict(options))
+    return Digest("sha256:" + hashlib.sha256(content).hexdigest())

@@ -1,0 +1,39 @@
+"""Facts of one grader from what a jailed command did."""
+
+from __future__ import annotations
+
+from assay.api import Facts, GradeContext, Grader, Outcome, Reason, TestResult, Trust
+from assay_graders.jailed import LIMITS, keep_output, options_digest
+
+__all__ = ["facts"]
+
+
+def facts(
+    ctx: GradeContext,
+    grader: Grader,
+    outcome: Outcome | None,
+    tests: tuple[TestResult, ...],
+    *,
+    layers: tuple[str, ...],
+    fault: bool = False,
+) -> Facts:
+    """Everything measured. A limit that was reached leaves the grader not completed.
+
+    `outcome` is None when there was nothing left to run.
+    """
+    completed = outcome is None or outcome.status not in LIMITS
+    return Facts(
+        grader=ctx.spec.id,
+        plugin=grader.name,
+        role=ctx.spec.role,
+        version=grader.version,
+        options_digest=options_digest(ctx.options),
+        completed=completed,
+        trust=Trust.UNGUARDED,
+        layers_held=layers,
+        tests=tests if completed else (),
+        outcome=outcome,
+        reasons=frozenset({Reason.PROTOCOL_FAULT}) if fault and completed else frozenset(),
+        artifacts={} if outcome is None else keep_output(ctx, outcome),
+        required=ctx.spec.required,
+    )

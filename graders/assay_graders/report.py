@@ -1,0 +1,155 @@
+"""Decoder of the report that a runner in a jail sends: bounded, exact, or refused.
+
+The bytes come from a process that may have run candidate code. Whatever is not exactly one
+object of the documented shape raises ReportFault; nothing is repaired and nothing guessed.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+from attrs import field, frozen
+
+from assay.api import TestOutcome
+
+__all__ = [
+    "MAX_FRAME_BYTES",
+    "MAX_ID_BYTES",
+    "MAX_TESTS",
+    "FailedFile",
+    "ReportFault",
+    "ReportedTest",
+    "RunReport",
+    "decode_report",
+]
+
+MAX_FRAME_BYTES = 4 * 1024**2
+MAX_TESTS = 10_000
+MAX_ERRORS = 1_000
+MAX_ID_BYTES = 2_048
+MAX_MESSAGE_BYTES = 16 * 1024
+
+_SCHEMA = 1
+_OUTCOMES = {
+    outcome.value: outcome
+    for outcome in (
+        TestOutcome.PASSED,
+        TestOutcome.FAILED,
+        TestOutcome.SKIPPED,
+        TestOutcome.XFAILED,
+        TestOutcome.ERROR,
+    )
+}
+
+
+class ReportFault(ValueError):
+    """A report breaks the format; the message names the rule and shows no content."""
+
+
+@frozen
+class ReportedTest:
+    """One run of one test, as the runner says."""
+
+    id: str
+    outcome: TestOutcome
+    message: str = field(default="", repr=False)
+
+
+@frozen
+class FailedFile:
+    """A test file that could not be loaded, or failed outside of its tests."""
+
+    file: str
+    message: str = field(default="", repr=False)
+
+
+@frozen
+class RunReport:
+    """All runs in the order they were reported; an id may occur more than once."""
+
+    tests: tuple[ReportedTest, ...] = ()
+    errors: tuple[FailedFile, ...] = ()
+
+
+def decode_report(frame: bytes) -> RunReport:
+    """The report in one frame of the private channel; raises ReportFault."""
+    if len(frame) > MAX_FRAME_BYTES:
+        raise ReportFault("report is too long")
+    document = _object(_json(frame), "report", {"schema", "tests", "errors"})
+    if type(document["schema"]) is not int or document["schema"] != _SCHEMA:
+        raise ReportFault("report has an unknown schema")
+    return RunReport(
+        tests=tuple(_test(item) for item in _list(document["tests"], "tests", MAX_TESTS)),
+        errors=tuple(_failed(item) for item in _list(document["errors"], "errors", MAX_ERRORS)),
+    )
+
+
+def _json(frame: bytes) -> Any:
+    try:
+        return json.loads(
+            frame.decode("utf-8"),
+            object_pairs_hook=_unique,
+            parse_constant=_refuse_constant,
+        )
+    except ReportFault:
+        raise
+    except (ValueError, RecursionError):
+        raise ReportFault("report is not JSON in UTF-8") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ReportFault("report repeats a key")
+    return found
+
+
+def _refuse_constant(_: str) -> NoReturn:
+    raise ReportFault("report holds a number that JSON does not have")
+
+
+def _test(item: Any) -> ReportedTest:
+    fields = _object(item, "test", {"id", "outcome", "message"})
+    outcome = _text(fields["outcome"], "outcome", 16)
+    if outcome not in _OUTCOMES:
+        raise ReportFault("report names an unknown outcome")
+    return ReportedTest(
+        id=_text(fields["id"], "id", MAX_ID_BYTES, empty=False),
+        outcome=_OUTCOMES[outcome],
+        message=_text(fields["message"], "message", MAX_MESSAGE_BYTES),
+    )
+
+
+def _failed(item: Any) -> FailedFile:
+    fields = _object(item, "error", {"file", "message"})
+    return FailedFile(
+        file=_text(fields["file"], "file", MAX_ID_BYTES),
+        message=_text(fields["message"], "message", MAX_MESSAGE_BYTES),
+    )
+
+
+def _object(value: Any, what: str, keys: set[str]) -> dict[str, Any]:
+    if type(value) is not dict or set(value) != keys:
+        raise ReportFault(f"{what} is not an object with exactly the documented keys")
+    return value
+
+
+def _list(value: Any, what: str, most: int) -> list[Any]:
+    if type(value) is not list:
+        raise ReportFault(f"{what} is not a list")
+    if len(value) > most:
+        raise ReportFault(f"{what} holds more than {most} entries")
+    return value
+
+
+def _text(value: Any, what: str, most: int, *, empty: bool = True) -> str:
+    if type(value) is not str or not (value or empty):
+        raise ReportFault(f"{what} is not text")
+    try:
+        size = len(value.encode("utf-8"))
+    except UnicodeEncodeError:
+        raise ReportFault(f"{what} is not Unicode text") from None
+    if size > most:
+        raise ReportFault(f"{what} is longer than {most} bytes")
+    return value

@@ -1,0 +1,89 @@
+"""Runs the graders' programs outside a jail, on test files that the tests themselves write."""
+
+import json
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from assay_graders.report import RunReport, decode_report
+
+DEADLINE = 60.0
+
+
+def write_tree(root: Path, content: Mapping[str, str]) -> None:
+    """Write text files beneath `root`."""
+    for name, text in content.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def frames(sent: bytes) -> list[bytes]:
+    """The frames in what came over a channel; a cut one is an error."""
+    found = []
+    while sent:
+        (size,) = struct.unpack(">I", sent[:4])
+        assert len(sent) >= 4 + size
+        found.append(sent[4 : 4 + size])
+        sent = sent[4 + size :]
+    return found
+
+
+def run_pytest(base: Path, *tests: str, roots: tuple[str, ...] = ()) -> RunReport | None:
+    """The driver's report on test files beneath `base`, or None without one."""
+    driver = files("assay_graders.programs") / "pytest_driver.py"
+    config = {
+        "base": str(base),
+        "tests": [str(base / test) for test in tests],
+        "roots": [str(base / root) for root in roots],
+    }
+    return _report([sys.executable, "-I", "-B", str(driver), json.dumps(config)], base)
+
+
+def run_node(base: Path, *tests: str) -> RunReport | None:
+    """The reporter's report on test files beneath `base`, or None without one."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed")
+    reporter = files("assay_graders.programs") / "node_reporter.mjs"
+    argv = [node, "--test", "--test-concurrency=1", f"--test-reporter={reporter}"]
+    argv += ["--test-reporter-destination=stdout", *(str(base / test) for test in tests)]
+    return _report(argv, base)
+
+
+def _report(argv: list[str], base: Path) -> RunReport | None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        environment = {
+            "PATH": os.defpath,
+            "LC_ALL": "C.UTF-8",
+            "ASSAY_CHANNEL_REPORT": str(theirs.fileno()),
+            "ASSAY_TEST_BASE": str(base),
+        }
+        with subprocess.Popen(
+            argv,
+            cwd=base,
+            env=environment,
+            pass_fds=(theirs.fileno(),),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            theirs.close()
+            ours.settimeout(DEADLINE)
+            try:
+                sent = b"".join(iter(lambda: ours.recv(1 << 16), b""))
+                process.wait(DEADLINE)
+            finally:
+                process.kill()
+    found = frames(sent)
+    assert len(found) <= 1
+    return decode_report(found[0]) if found else None
