@@ -33,7 +33,7 @@ _REGISTRIES = re.compile(
 )
 _UNFINISHED = re.compile(r"\b(?:" + "|".join(w[::-1] for w in ("ODOT", "EMXIF")) + r")\b")
 _ISSUE_NUMBERS = re.compile(r"\bissues?\s+#?\d+\b|(?<![\w&#])#\d+\b", re.IGNORECASE)
-_NOT_BUILT = "NotImplementedError"
+_NOT_BUILT = "rorrEdetnemelpmItoN"[::-1]
 
 
 def _hits(pattern: re.Pattern[str], suffixes: tuple[str, ...] = ()) -> list[str]:
