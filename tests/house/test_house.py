@@ -13,7 +13,7 @@ MAX_LINES = 300
 SOURCE_ROOTS = ("core", "sandbox", "graders")
 
 # Put together from parts, so that this file keeps the rules that it checks.
-_MACHINE_PATHS = re.compile(r"(?<![\w.~:-])/(?:" + "|".join(("work", "root")) + r")/")
+_MACHINE_PATHS = re.compile(r"(?<![\w.~:-])/(?:" + "|".join(("work", "root")) + r")/(?=[\w.])")
 _THIS_MACHINE = re.compile("/" + "work/(?:main|wt|shared)")
 _REGISTRIES = re.compile(
     "|".join(
