@@ -115,7 +115,7 @@ class PytestGrader:
         return facts(ctx, self, run.outcome, results, layers=_LAYERS, fault=run.fault)
 
     def _command(self, ctx: GradeContext, argument: str) -> Command:
-        argv = (tool(ctx, "python"), "-I", "-B", f"/assay/{_DRIVER}", argument)
+        argv = (tool(ctx, "python"), "-I", "-B", *_bytecode(ctx), f"/assay/{_DRIVER}", argument)
         return Command(argv=tuple(part.encode("utf-8") for part in argv), cwd=WORKSPACE)
 
     def _probe(self, ctx: GradeContext) -> None:
@@ -124,6 +124,12 @@ class PytestGrader:
             outcome = settled(session.run(self._command(ctx, "probe")))
         if outcome.status is not OutcomeStatus.EXITED or outcome.exit_code != 0:
             raise GraderUnfit("pytest does not start in this runtime")
+
+
+def _bytecode(ctx: GradeContext) -> tuple[str, ...]:
+    """Where the runtime keeps bytecode, as an option: -I leaves the environment unread."""
+    prefix = ctx.runtime.env.get("PYTHONPYCACHEPREFIX")
+    return () if prefix is None else ("-X", f"pycache_prefix={prefix}")
 
 
 def _file_of(test: str) -> str:

@@ -69,8 +69,8 @@ class NsjailSandbox:
         check_limits(spec.limits)
         layout = layout_of(spec, _init_program())
         jail = launch(plan, layout, loopback=spec.network is Network.LOOPBACK)
-        mounts, inside = jail.handshake()
         try:
+            mounts, inside = jail.handshake()
             if inside != plan.ids:
                 raise SandboxFailed("ids", "the init runs as another user than planned")
             check_mounts(mounts, layout.expected)

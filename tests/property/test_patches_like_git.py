@@ -14,10 +14,10 @@ from support.patches import (
     GIT,
     git,
     git_applied,
-    manifest,
     patched,
     reader,
     result,
+    tree_of,
     write_tree,
 )
 
@@ -91,11 +91,11 @@ def test_what_git_diff_writes_applies_to_the_same_tree(
     with _folder() as folder:
         patch = _diff(Path(folder), old, new, options.split())
     candidate = Candidate("c", "t", CandidateKind.PATCH, Digest(""), patch=patch)
-    found = read_edits(candidate, manifest(old), reader(old))
+    found = read_edits(candidate, tree_of(old), reader(old))
     assert not found.violations
     assert result(old, found) == new
     without_end = Candidate("c", "t", CandidateKind.PATCH, Digest(""), patch=patch[:-1])
-    assert read_edits(without_end, manifest(old), reader(old)) == found
+    assert read_edits(without_end, tree_of(old), reader(old)) == found
 
 
 def _hunks(old: bytes, new: bytes, context: int, shift: int) -> Iterator[bytes]:
@@ -230,7 +230,7 @@ def test_what_we_accept_git_accepts_with_the_same_bytes(patch: bytes, content: b
 def test_nothing_but_a_malformed_candidate_is_raised(patch: bytes, files: dict[str, bytes]) -> None:
     candidate = Candidate("c", "t", CandidateKind.PATCH, Digest(""), patch=patch)
     try:
-        found = read_edits(candidate, manifest(files), reader(files))
+        found = read_edits(candidate, tree_of(files), reader(files))
     except CandidateMalformed:
         return
     assert list(found.writes) == sorted(found.writes, key=str.encode)

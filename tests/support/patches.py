@@ -16,8 +16,8 @@ from assay.api.trees import (
     EntryKind,
     RelPath,
     TreeManifest,
-    TreeRef,
 )
+from assay.builtin.hasher import TreeHasher
 from assay.patches import apply, parse
 
 GIT = shutil.which("git")
@@ -25,10 +25,10 @@ GIT = shutil.which("git")
 Tree = Mapping[str, bytes]
 
 
-def manifest(
+def tree_of(
     files: Tree, *, executables: frozenset[str] = frozenset(), folders: tuple[str, ...] = ()
 ) -> TreeManifest:
-    """A manifest of files and of their and other folders, with plain content digests."""
+    """The manifest of files, of their folders and of empty ones."""
     entries = {}
     for path, content in files.items():
         digest = Digest("sha256:" + hashlib.sha256(content).hexdigest())
@@ -39,12 +39,7 @@ def manifest(
         while "/" in path:
             path = path.rpartition("/")[0]
             entries[path] = Entry(RelPath(path), EntryKind.DIR)
-    return TreeManifest(
-        TreeRef("assay-tree-v1", Digest("sha256:" + "0" * 64)),
-        tuple(entries[path] for path in sorted(entries, key=str.encode)),
-        len(files),
-        sum(map(len, files.values())),
-    )
+    return TreeHasher().manifest(entries.values())
 
 
 def reader(files: Tree) -> Callable[[RelPath], bytes]:
