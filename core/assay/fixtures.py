@@ -10,11 +10,8 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
-
-from attrs import field, frozen
+from typing import Protocol, TypeVar
 
 from assay.api import (
     AssayError,
@@ -25,13 +22,12 @@ from assay.api import (
     Hasher,
     Task,
     TreeManifest,
-    UsageError,
     Workspace,
 )
+from assay.plugins import Registry
 from assay.tree import tree_manifest
 
 __all__ = [
-    "BenchmarkTask",
     "FixtureTask",
     "SourceGuard",
     "fixture_copy",
@@ -54,15 +50,6 @@ class FixtureTask(Protocol):
     def fixture(self) -> str:
         """The fixture's folder on this host."""
         ...
-
-
-@frozen
-class BenchmarkTask:
-    """A loaded task and where its trees are on this host; the places are never shown."""
-
-    task: Task
-    fixture: str = field(repr=False)
-    hidden: str | None = field(default=None, repr=False)
 
 
 class SourceGuard:
@@ -128,8 +115,9 @@ def fixture_copy(task: FixtureTask, *, copier: Copier | None = None) -> Iterator
     Contaminated when the source changed, CleanupFailed when the copy could not be removed,
     else whatever the block raised.
     """
-    hasher: Hasher = _built_in("assay.hashers", "assay-tree-v1")
-    chosen: Copier = copier or _built_in("assay.copiers", "copy")
+    registry = Registry()
+    hasher: Hasher = registry.load("assay.hashers", "assay-tree-v1")()
+    chosen: Copier = copier or registry.load("assay.copiers", "copy")()
     scratch = tempfile.gettempdir()
     support = chosen.supports(scratch)
     if not support.ok or not chosen.host_visible:
@@ -156,10 +144,3 @@ def with_fixture_copy(
 
 def _nothing() -> None:
     """There is no copy to remove."""
-
-
-def _built_in(group: str, name: str) -> Any:
-    found = tuple(entry_points(group=group, name=name))
-    if len(found) != 1:
-        raise UsageError(f"{group}: {name} is provided {len(found)} times, not once")
-    return found[0].load()()

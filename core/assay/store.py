@@ -72,7 +72,7 @@ class Store:
 
     def __init__(self, root: Path, hasher: Hasher, ids: HostIds | None = None) -> None:
         self._hasher = hasher
-        root = root.absolute()
+        self._root = root = root.absolute()
         as_root = os.geteuid() == 0
         foreign = ids if as_root else None
         # A mode of 0711 lets a jail's user pass through to a tree whose name it was given.
@@ -89,6 +89,11 @@ class Store:
         self._trees = root / trees
         self._blobs = root / _BLOBS
         self._notes = root / _NOTES
+
+    @property
+    def root(self) -> Path:
+        """The store's folder, which a jail's user can pass through."""
+        return self._root
 
     def add_tree(self, root_fd: int, manifest: TreeManifest) -> TreeRef:
         """Copy a tree in, verify it against its manifest, publish it atomically.

@@ -22,6 +22,16 @@ VENV_ROOT = "/runtime/venv"
 # Written by installers; they differ between hosts and nothing in a jail reads them.
 INSTALLER_FILES = frozenset({"RECORD", "INSTALLER", "REQUESTED", "direct_url.json"})
 
+# An isolated interpreter (-I) reads no environment variable, and without its bytecode an
+# import of the test tools takes ten times as long.
+BYTECODE_SETTING = """\
+\"\"\"Bytecode comes from the read-only runtime alone, never from beside a source file.\"\"\"
+
+import sys
+
+sys.pycache_prefix = "/runtime/pyc"
+"""
+
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)")
 
 
@@ -56,6 +66,7 @@ def venv_files() -> Iterator[RuntimeFile]:
     settings = "home = /runtime/python/bin\ninclude-system-site-packages = false\n"
     yield RuntimeFile("venv/pyvenv.cfg", settings.encode())
     packages = f"venv/lib/python{sysconfig.get_python_version()}/site-packages"
+    yield RuntimeFile(f"{packages}/sitecustomize.py", BYTECODE_SETTING.encode())
     for distribution in closure():
         for path, content in _installed(distribution):
             yield RuntimeFile(f"{packages}/{path}", content)

@@ -170,11 +170,15 @@ def small_disk(folder: Path, options: str) -> Iterator[Path]:
             pytest.fail(reason)
         pytest.skip(reason)
     folder.mkdir()
+    target = folder
     subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)], check=True)
     try:
-        yield folder
+        with opened(open_root(folder)) as mounted:
+            # The folder may be moved by then; the descriptor still leads to it.
+            yield folder
+            target = Path(f"/proc/self/fd/{mounted}").readlink()
     finally:
-        subprocess.run(["umount", str(folder)], check=True)
+        subprocess.run(["umount", str(target)], check=True)
 
 
 def mode_of(path: Path) -> int:

@@ -16,6 +16,7 @@ from support.trees import (
     ordinary_folder,
     rel,
     run_ordinary,
+    small_disk,
 )
 
 from assay.api import NoSpace, TreeLimit, TreeRefused
@@ -90,7 +91,7 @@ def test_new_files_have_exactly_the_mode_that_was_asked_for(tmp_path: Path) -> N
 
 
 def test_removes_trees_deeper_than_any_path(tmp_path: Path) -> None:
-    remove(deep(tmp_path / "t", 3000))
+    remove(deep(tmp_path / "t", 1500))
 
 
 def test_removes_wide_trees_and_every_kind(tmp_path: Path) -> None:
@@ -164,3 +165,20 @@ def test_faults_name_the_error_and_no_place() -> None:
     assert isinstance(fault, NoSpace)
     assert str(fault) == "copy: ENOSPC"
     assert not isinstance(copy_fault(OSError(5, "I/O error"), "copy"), NoSpace)
+
+
+@pytest.mark.parametrize("inside", ["", "/d", "/d/e"])
+def test_what_is_mounted_in_a_tree_is_never_entered(tmp_path: Path, inside: str) -> None:
+    place = Path(f"{tmp_path}/t{inside}")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with small_disk(place, "size=1m") as disk:
+        make(disk, {"foreign": File(b"kept")})
+        with (
+            opened(open_root(tmp_path)) as parent,
+            opened(open_root(disk)) as mounted,
+            nothing_leaks(),
+        ):
+            with pytest.raises(OSError):
+                remove_tree(parent, "t")
+            assert os.listdir(mounted) == ["foreign"]
+    remove(tmp_path / "t")

@@ -333,7 +333,7 @@ def test_locale_zone_and_hash_seed_never_enter(tmp_path: Path) -> None:
     for surroundings in SURROUNDINGS:
         done = subprocess.run(
             [sys.executable, "-c", code, str(tmp_path)],
-            env={"PATH": os.environ["PATH"], **surroundings},
+            env={"PYTHONPATH": os.pathsep.join(sys.path), **surroundings},
             capture_output=True,
             text=True,
             check=True,
@@ -351,6 +351,9 @@ FILE = Entry(rel("f"), EntryKind.FILE, False, 0, Digest("sha256:" + "0" * 64))
         pytest.param([Entry(rel("d/f"), EntryKind.DIR)], id="no parent"),
         pytest.param([FILE, Entry(rel("f/g"), EntryKind.DIR)], id="beneath a file"),
         pytest.param([Entry(rel("../f"), EntryKind.DIR)], id="unsafe"),
+        pytest.param([Entry(rel("/f"), EntryKind.DIR)], id="absolute"),
+        pytest.param([Entry(rel("d"), EntryKind.DIR), Entry(rel("d/"), EntryKind.DIR)], id="empty"),
+        pytest.param([Entry(rel("e\u0301"), EntryKind.DIR)], id="not normalised"),
         pytest.param([Entry(rel("d"), EntryKind.DIR, size=1)], id="directory with a size"),
         pytest.param([Entry(rel("f"), EntryKind.FILE)], id="no digest"),
         pytest.param([Entry(rel("f"), EntryKind.FILE, False, -1, FILE.digest)], id="negative size"),

@@ -7,6 +7,7 @@ file is meant. A caller owns each descriptor it is given and closes it.
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import secrets
 import stat
@@ -42,6 +43,7 @@ FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """O_NONBLOCK: opening a FIFO must never wait for a writer."""
 
 _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_BLOCK = 1024**2
 _OWNER_ALL = 0o700
 _EXHAUSTED = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EMLINK}
@@ -122,18 +124,18 @@ def read_file(root: int, path: RelPath, cap: int) -> bytes:
             raise TreeRefused(printable(path), kind.value)
         if not stat.S_ISREG(info.st_mode):
             raise FileNotFoundError(errno.ENOENT, "no such file", printable(path))
-        return _read_capped(descriptor, info.st_size, path, cap)
+        content = b"" if info.st_size > cap else _read(descriptor, cap + 1)
+        if max(info.st_size, len(content)) > cap:
+            raise TreeLimit(f"{printable(path)}: larger than {cap} bytes")
+        return content
 
 
-def _read_capped(descriptor: int, size: int, path: RelPath, cap: int) -> bytes:
+def _read(descriptor: int, cap: int) -> bytes:
+    """Bytes up to the end of the file, and never more than `cap`."""
     parts: list[bytes] = []
-    total = 0
-    while size <= cap and (part := os.read(descriptor, min(cap, max(size - total, 0)) + 1)):
+    while cap and (part := os.read(descriptor, min(_BLOCK, cap))):
         parts.append(part)
-        total += len(part)
-        size = max(size, total)
-    if size > cap:
-        raise TreeLimit(f"{printable(path)}: larger than {cap} bytes")
+        cap -= len(part)
     return b"".join(parts)
 
 
@@ -160,9 +162,9 @@ def write_new(directory: int, name: Name, content: bytes, mode: int) -> None:
 
 def write_all(descriptor: int, content: bytes) -> None:
     """Write every byte, however many calls the kernel wants for it."""
-    view = memoryview(content)
-    while view:
-        view = view[os.write(descriptor, view) :]
+    written = os.write(descriptor, content)
+    while written < len(content):
+        written += os.write(descriptor, memoryview(content)[written:])
 
 
 def copy_fault(error: OSError, what: str) -> CopyFailed:
@@ -185,34 +187,39 @@ def remove_tree(parent: int, name: Name) -> None:
     if not stat.S_ISDIR(info.st_mode):
         os.unlink(encoded, dir_fd=parent)
         return
-    # Nothing in the tree can have been given this prefix on purpose.
-    prefix = secrets.token_hex(16).encode("ascii")
     with opened(_open_unlocked(parent, encoded)) as top:
-        pending = _unlink_files(top)
-        moved = 0
+        if os.fstat(top).st_dev != os.fstat(parent).st_dev:
+            raise OSError(errno.EBUSY, "another file system is mounted there")
+        # Nothing in the tree can have been given this prefix on purpose.
+        prefix = secrets.token_hex(16)
+        fresh = (f"{prefix}-{number}".encode("ascii") for number in itertools.count())
+        pending = _flatten(top, top, fresh)
         while pending:
             child = pending.pop()
             with opened(_open_unlocked(top, child)) as directory:
-                for inner in _unlink_files(directory):
-                    target = b"%b-%d" % (prefix, moved)
-                    moved += 1
-                    _move(directory, inner, top, target)
-                    pending.append(target)
+                pending += _flatten(directory, top, fresh)
             os.rmdir(child, dir_fd=top)
     os.rmdir(encoded, dir_fd=parent)
 
 
-def _unlink_files(directory: int) -> list[bytes]:
-    """Unlink everything but directories; their names are returned."""
-    directories: list[bytes] = []
+def _flatten(directory: int, top: int, fresh: Iterator[bytes]) -> list[bytes]:
+    """Unlink what is no directory, move directories to the top; their new names there.
+
+    A directory on which something is mounted can't be moved, so nothing foreign is entered.
+    """
+    names: list[bytes] = []
     with os.scandir(directory) as found:
         for entry in found:
             name = os.fsencode(entry.name)
             if entry.is_dir(follow_symlinks=False):
-                directories.append(name)
+                names.append(name)
             else:
                 os.unlink(name, dir_fd=directory)
-    return directories
+    moved: list[bytes] = []
+    for name, target in zip(names, fresh, strict=False):
+        _move(directory, name, top, target)
+        moved.append(target)
+    return moved
 
 
 def _move(source: int, name: bytes, target: int, new_name: bytes) -> None:

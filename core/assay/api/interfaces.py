@@ -14,6 +14,7 @@ from attrs import frozen
 from assay.api.jail import (
     Capabilities,
     Command,
+    Finding,
     HostIds,
     JailSpec,
     Limits,
@@ -276,6 +277,10 @@ class Sandbox(Protocol):
 
     def capabilities(self) -> Capabilities:
         """What works here; never raises."""
+        ...
+
+    def diagnose(self) -> tuple[Finding, ...]:
+        """Every layer of this host that matters to jails; never raises, never needs root."""
         ...
 
     def runtime(self, spec: Mapping[str, Any], store: Store, hasher: Hasher) -> Runtime:

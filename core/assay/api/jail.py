@@ -12,6 +12,7 @@ __all__ = [
     "Capabilities",
     "Captured",
     "Command",
+    "Finding",
     "HostIds",
     "JailSpec",
     "Limits",
@@ -201,3 +202,18 @@ class Capabilities:
     layers: dict[str, str] = field(factory=dict)
     versions: dict[str, str] = field(factory=dict)
     shared_pid_namespace: bool = True
+
+
+@frozen
+class Finding:
+    """What a sandbox found out about one layer of this host.
+
+    `state` is `present`, `absent` or `degraded`; `found` says how it was found out, `follows`
+    what that means for the user, `fix` the command or setting that mends it ("" for none).
+    """
+
+    layer: str
+    state: str
+    found: str
+    follows: str = ""
+    fix: str = ""

@@ -53,9 +53,10 @@ class Home:
     def create(cls, scratch: str, ids: HostIds | None) -> Self:
         """Make the folder with its marker and an empty tree; raises OSError, nothing left."""
         layout = Layout(0o755, 0o644, 0o755, *((ids.uid, ids.gid) if ids else (-1, -1)))
-        parent_fd = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        place = Path(scratch).absolute()
+        parent_fd = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=scratch))
+            path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
             try:
                 fd = open_root(path)
             except BaseException:

@@ -36,7 +36,7 @@ from assay.api.files import DIRECTORY_FLAGS, FILE_FLAGS, special_kind
 from assay.api.paths import IGNORED_ANYWHERE, IGNORED_AT_ROOT
 from assay.builtin.big import BIG_FILE, BigFiles, changed, unreadable
 
-__all__ = ["Walk", "folded"]
+__all__ = ["Walk", "folded", "is_safe"]
 
 _PLAIN_NAME = re.compile(r"[ -.0-\[\]-~]{0,254}[!-\-0-\[\]-~]")
 """ASCII without `/`, backslash and control characters, no dot or space at the end."""
@@ -143,14 +143,14 @@ class Walk:
                     found.append((name, entry))
         if found and depth > self.limits.depth:
             raise TreeLimit(f"tree is deeper than {self.limits.depth} components")
-        keys = Counter(folded(name) for name, _ in found)
-        unique = len(keys) == len(found)
+        keys = [folded(name) for name, _ in found]
+        shared = _shared(keys)
         directories: list[str] = []
-        for name, entry in found:
+        for key, (name, entry) in zip(keys, found, strict=True):
             path = prefix + name
-            if not unique and keys[folded(name)] > 1:
+            if key in shared:
                 self._refuse(path, RefusedKind.COLLISION)
-            elif not _is_safe(name, path, depth):
+            elif not is_safe(name, path, depth):
                 self._refuse(path, RefusedKind.UNSAFE_NAME)
             elif entry.is_file(follow_symlinks=False):
                 self._file(fd, entry.name, path)
@@ -252,7 +252,13 @@ def _without_access(directory: int, name: str, path: str) -> RefusedKind:
     return kind or RefusedKind.UNREADABLE
 
 
-def _is_safe(name: str, path: str, depth: int) -> bool:
+def _shared(keys: list[str]) -> set[str]:
+    if len(set(keys)) == len(keys):
+        return set()
+    return {key for key, count in Counter(keys).items() if count > 1}
+
+
+def is_safe(name: str, path: str, depth: int) -> bool:
     """Whether the path is a RelPath; plain names need no look at each character."""
     if _PLAIN_NAME.fullmatch(name) and len(path) <= _PLAIN_PATH and depth <= _PLAIN_DEPTH:
         return True

@@ -1,0 +1,29 @@
+"""A task together with the places of its trees on this host."""
+
+from __future__ import annotations
+
+from attrs import field, frozen
+
+from assay.api.tasks import Task, TaskPins
+
+__all__ = ["BenchmarkTask"]
+
+
+@frozen
+class BenchmarkTask:
+    """A loaded task of a suite.
+
+    `fixture` and `hidden` are folders of this host, for hashers and copiers only: they are
+    never shown and never stored. `pins` are the suite's digests, None when it pins nothing.
+    """
+
+    task: Task
+    suite: str
+    fixture: str = field(repr=False)
+    hidden: str | None = field(default=None, repr=False)
+    pins: TaskPins | None = None
+
+    @property
+    def id(self) -> str:
+        """The task's id."""
+        return self.task.id

@@ -1,0 +1,198 @@
+"""Local executor: one trial at a time in each of a few worker processes.
+
+Workers are started anew (`spawn`), so no state of the caller leaks into a trial. A worker
+that dies costs exactly the trial it held, which comes back `invalid(worker-lost)`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterable, Iterator
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from typing import Any, ClassVar
+
+from attrs import define, field
+
+from assay.api import (
+    AssayError,
+    Cancelled,
+    ExecutorSetup,
+    Reason,
+    TrialFactory,
+    TrialRecord,
+    TrialSpec,
+    Trust,
+    Verdict,
+    VerdictStatus,
+)
+
+__all__ = ["LocalExecutor"]
+
+_CONTEXT = multiprocessing.get_context("spawn")
+_STOP_SECONDS = 15.0
+
+
+class LocalExecutor:
+    """Worker processes on this host."""
+
+    api: ClassVar[str] = "1.0"
+    name: ClassVar[str] = "local"
+
+    def open(self, setup: ExecutorSetup) -> LocalPool:
+        """Start nothing yet; workers start with the first specs."""
+        return LocalPool(setup)
+
+
+@define(eq=False)
+class _Worker:
+    process: SpawnProcess
+    pipe: Connection
+    spec: TrialSpec | None = None
+
+
+@define(eq=False)
+class LocalPool:
+    """The workers of one run."""
+
+    setup: ExecutorSetup
+    _workers: list[_Worker] = field(factory=list, init=False)
+    _cancelled: bool = field(default=False, init=False)
+
+    def run(self, specs: Iterable[TrialSpec]) -> Iterator[TrialRecord]:
+        """One record per spec, in order of completion; specs are taken as workers get free."""
+        waiting = iter(specs)
+        exhausted = False
+        while True:
+            while not exhausted and not self._cancelled:
+                worker = self._idle_worker()
+                if worker is None:
+                    break
+                spec = next(waiting, None)
+                if spec is None:
+                    exhausted = True
+                    break
+                worker.spec = spec
+                with contextlib.suppress(OSError):
+                    worker.pipe.send(spec)
+                if self._cancelled:
+                    worker.process.terminate()
+            busy = [worker for worker in self._workers if worker.spec is not None]
+            if not busy:
+                break
+            yield from self._collect(busy)
+        if self._cancelled:
+            for spec in waiting:
+                yield failed_record(spec, Reason.CANCELLED, "the run was cancelled")
+
+    def _idle_worker(self) -> _Worker | None:
+        for worker in self._workers:
+            if worker.spec is None:
+                return worker
+        if len(self._workers) >= self.setup.workers:
+            return None
+        worker = _start(self.setup.factory)
+        self._workers.append(worker)
+        return worker
+
+    def _collect(self, busy: list[_Worker]) -> Iterator[TrialRecord]:
+        ready = wait([worker.pipe for worker in busy])
+        for worker in busy:
+            if worker.pipe not in ready or worker.spec is None:
+                continue
+            try:
+                answer = worker.pipe.recv()
+            except (EOFError, OSError):
+                self._workers.remove(worker)
+                _stop(worker)
+                reason = Reason.CANCELLED if self._cancelled else Reason.WORKER_LOST
+                text = "the run was cancelled" if self._cancelled else "the worker process died"
+                yield failed_record(worker.spec, reason, text)
+                continue
+            if isinstance(answer, AssayError):
+                raise answer
+            worker.spec = None
+            yield answer
+
+    def cancel(self) -> None:
+        """Stop every running trial; each worker closes its jails and removes its folders."""
+        self._cancelled = True
+        for worker in self._workers:
+            worker.process.terminate()
+
+    def close(self) -> None:
+        """End the workers; a busy one is cancelled first. Idempotent."""
+        for worker in self._workers:
+            if worker.spec is not None:
+                worker.process.terminate()
+            worker.pipe.close()
+        for worker in self._workers:
+            _stop(worker)
+        self._workers.clear()
+
+
+def failed_record(spec: TrialSpec, reason: Reason, error: str) -> TrialRecord:
+    """The record of a trial that never came to a verdict of its own."""
+    verdict = Verdict(VerdictStatus.INVALID, (reason,), Trust.UNGUARDED, "executor")
+    return TrialRecord(spec, verdict, error=error, retryable=reason is Reason.WORKER_LOST)
+
+
+def _start(factory: TrialFactory) -> _Worker:
+    ours, theirs = _CONTEXT.Pipe()
+    process = _CONTEXT.Process(target=_worker_main, args=(factory, theirs), daemon=False)
+    # A terminal's interrupt reaches the whole group; a worker that is still starting must
+    # not die of it, since its parent will say what to do.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    theirs.close()
+    return _Worker(process, ours)
+
+
+def _stop(worker: _Worker) -> None:
+    worker.pipe.close()
+    worker.process.join(_STOP_SECONDS)
+    if worker.process.is_alive():
+        worker.process.kill()
+        worker.process.join()
+    worker.process.close()
+
+
+def _worker_main(factory: TrialFactory, pipe: Connection) -> None:
+    # A handler, unlike SIG_IGN, is not inherited by the programs that a trial starts.
+    signal.signal(signal.SIGINT, _leave_it_to_the_parent)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    signal.signal(signal.SIGTERM, _raise_cancelled)
+    parent = os.getppid()
+    try:
+        run_trial = factory()
+        while os.getppid() == parent:
+            spec = pipe.recv()
+            answer: Any
+            try:
+                answer = run_trial(spec)
+            except AssayError as error:
+                if isinstance(error, Cancelled):
+                    raise
+                answer = error
+            pipe.send(answer)
+    except (EOFError, BrokenPipeError, Cancelled):
+        return
+    except AssayError as error:
+        with contextlib.suppress(OSError):
+            pipe.send(error)
+
+
+def _leave_it_to_the_parent(number: int, frame: object) -> None:
+    return
+
+
+def _raise_cancelled(number: int, frame: object) -> None:
+    # One cancellation is enough: a second signal must not break into the cleaning up.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise Cancelled("the run was cancelled")

@@ -1,0 +1,126 @@
+"""`assay run`: grade candidates and print the truth."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from assay.api import UsageError
+from assay.cli.display import Display, ProgressObserver, make_console
+from assay.cli.exits import run_exit_code
+from assay.evaluation import Evaluation, evaluate
+from assay.reports.tables import candidate_table, failure_table, safe
+from assay.results import results_digest
+
+__all__ = ["run"]
+
+
+def run(
+    suite: Annotated[str, typer.Argument(help="A suite's folder, or builtin:NAME.")],
+    candidate: Annotated[
+        Path | None,
+        typer.Option(help="Your own work: a patch, a folder, or a JSONL file of candidates."),
+    ] = None,
+    task: Annotated[list[str] | None, typer.Option(help="Only this task; repeatable.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="At most so many trials.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option("-j", "--jobs", min=1, help="Worker processes [default: CPUs].")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Run folder to make [default: runs/SUITE-TIME].")
+    ] = None,
+    display: Annotated[Display, typer.Option(help="How progress is shown.")] = Display.AUTO,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document instead of tables.")
+    ] = False,
+) -> int:
+    """Grade every candidate of every task, in jails, and print the table.
+
+    \b
+    Examples:
+      assay run builtin:delivery-eval
+      assay run mysuite --candidate my.patch --task slug-normalizer
+      assay run mysuite --candidate submission/ -j 2 --output runs/mine
+      assay run mysuite --candidate predictions.jsonl --json
+    """
+    if candidate is not None and not candidate.exists():
+        raise UsageError("--candidate: there is no such file or folder")
+    with ProgressObserver(display) as observer:
+        evaluation = evaluate(
+            suite,
+            observer,
+            folder=output or _new_folder(suite),
+            workers=jobs or os.cpu_count() or 1,
+            only=tuple(task or ()),
+            limit=limit,
+            submission=candidate,
+        )
+    result = evaluation.result
+    code = run_exit_code(
+        result.records,
+        evaluation.plan.candidates,
+        interrupted_by=result.signal,
+        problems=bool(evaluation.problems),
+    )
+    if as_json:
+        _print_json(evaluation, code)
+    else:
+        _print_tables(evaluation)
+    return code
+
+
+def _new_folder(suite: str) -> Path:
+    name = re.sub(r"[^a-z0-9]+", "-", Path(suite).name.lower().rpartition(":")[2]).strip("-")
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    folder = Path("runs") / f"{name or 'suite'}-{stamp}"
+    number = 2
+    while folder.exists():
+        folder = Path("runs") / f"{name or 'suite'}-{stamp}-{number}"
+        number += 1
+    return folder
+
+
+def _print_json(evaluation: Evaluation, code: int) -> None:
+    report = evaluation.result.report
+    document = {
+        "schema": "assay-run-output-1",
+        "run": str(evaluation.result.folder),
+        "exit_code": code,
+        "results_digest": results_digest(report),
+        "problems": list(evaluation.problems),
+        "summary": report["summary"],
+    }
+    print(json.dumps(document, ensure_ascii=True, indent=2, sort_keys=True))
+
+
+def _print_tables(evaluation: Evaluation) -> None:
+    console = make_console()
+    report = evaluation.result.report
+    console.print(candidate_table(report))
+    failures = failure_table(report)
+    if failures.row_count:
+        console.print()
+        console.print(failures)
+    for item in evaluation.plan.skipped:
+        console.print(safe(f"skipped {item.task}: {item.reason}"))
+    for problem in evaluation.problems:
+        console.print(safe(f"not graded: {problem}"))
+    for record in evaluation.result.records:
+        if record.error and record.verdict.status.value == "invalid":
+            console.print(
+                safe(f"invalid {record.spec.task} {record.spec.candidate}: {record.error}")
+            )
+        for leak in record.leaks:
+            console.print(safe(f"left behind: temporary folder {leak}"))
+    unexpected = report["summary"]["unexpected"]
+    if unexpected:
+        console.print(f"{unexpected} of {report['summary']['trials']} verdicts are not as expected")
+    console.print()
+    console.print("run", str(evaluation.result.folder))
+    console.print("results", results_digest(report))

@@ -1,0 +1,74 @@
+"""`assay show`: a run at a glance, or one trial in full."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from assay.api import TrialRecord, UsageError
+from assay.cli.display import make_console
+from assay.ledger import RunView, open_run
+from assay.record_json import record_to_json
+from assay.reports.explain import explain_trial
+from assay.reports.tables import candidate_table, failure_table
+from assay.results import results_digest
+
+__all__ = ["show"]
+
+
+def show(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    trial: Annotated[
+        str | None,
+        typer.Argument(help="TASK/CANDIDATE, TASK/CANDIDATE/ATTEMPT, or the trial's number."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Explain a run, or why one trial was rejected, with the output of what failed.
+
+    \b
+    Examples:
+      assay show runs/delivery-eval-20260101-120000
+      assay show runs/mine slug-normalizer/visible-only
+      assay show runs/mine 7 --json
+    """
+    view = open_run(run)
+    if trial is not None:
+        record = _find(view, trial)
+        if as_json:
+            document = {"schema": "assay-trial-1", "trial": record_to_json(record)}
+            print(json.dumps(document, ensure_ascii=True, indent=2, sort_keys=True))
+            return
+        console = make_console()
+        for part in explain_trial(record, view.artifacts):
+            console.print(part)
+        return
+    if view.report is None:
+        raise UsageError(f"run {run.name} was broken off before its report; show one trial of it")
+    if as_json:
+        print(json.dumps(view.report, ensure_ascii=True, indent=2, sort_keys=True))
+        return
+    console = make_console()
+    console.print(candidate_table(view.report))
+    console.print()
+    console.print(failure_table(view.report))
+    console.print()
+    console.print("results", results_digest(view.report))
+
+
+def _find(view: RunView, trial: str) -> TrialRecord:
+    ordered = sorted(view.records(), key=lambda record: record.spec.key)
+    if trial.isdecimal():
+        if not 1 <= int(trial) <= len(ordered):
+            raise UsageError(f"the run has trials 1 to {len(ordered)}")
+        return ordered[int(trial) - 1]
+    task, _, rest = trial.partition("/")
+    candidate, _, attempt = rest.partition("/")
+    for record in ordered:
+        spec = record.spec
+        if (spec.task, spec.candidate) == (task, candidate) and attempt in ("", str(spec.attempt)):
+            return record
+    raise UsageError("no such trial in this run; name it TASK/CANDIDATE or by its number")

@@ -1,0 +1,69 @@
+"""What is known of a trial while it runs: stages, facts so far, and whose fault an error is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from attrs import define, field
+
+from assay.api import (
+    AssayError,
+    BoundaryFacts,
+    ChangeSet,
+    ClaimFacts,
+    Digest,
+    Facts,
+    Reason,
+    StageStatus,
+    TrialSpec,
+)
+
+__all__ = ["STAGES", "Draft"]
+
+STAGES = ("source", "candidate", "workspace", "grading", "claims", "leave")
+
+
+@define
+class Draft:
+    """What is known of a running trial."""
+
+    spec: TrialSpec
+    stages: dict[str, StageStatus] = field(
+        factory=lambda: dict.fromkeys(STAGES, StageStatus.NOT_STARTED)
+    )
+    change_set: ChangeSet | None = None
+    boundary: BoundaryFacts | None = None
+    facts: tuple[Facts, ...] = ()
+    claims: ClaimFacts | None = None
+    source_before: Digest | None = None
+    source_after: Digest | None = None
+    rejected: frozenset[Reason] = frozenset()
+    invalid: frozenset[Reason] = frozenset()
+    leaks: tuple[str, ...] = ()
+    timings: dict[str, float] = field(factory=dict)
+    error: str = ""
+    retryable: bool = False
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time a stage and note how it ended."""
+        started = time.monotonic()
+        self.stages[name] = StageStatus.FAILED
+        try:
+            yield
+            self.stages[name] = StageStatus.PASSED
+        finally:
+            self.timings[name] = time.monotonic() - started
+
+    def fail(self, reason: Reason, error: BaseException, *, retryable: bool = False) -> None:
+        """The trial can't be graded; the first error is the one that is told."""
+        self.invalid |= {reason}
+        self.error = self.error or one_line(error)
+        self.retryable = self.retryable or retryable
+
+
+def one_line(error: BaseException) -> str:
+    # Only our own messages are known to be free of content and host paths.
+    return str(error) if isinstance(error, AssayError) else type(error).__name__

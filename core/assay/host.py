@@ -1,0 +1,142 @@
+"""The parts of this host that trials work with, found by name through the registry.
+
+The worker that runs a trial builds its own host; what it is built from is picklable and
+holds the prepared runtime, so that every worker of a run uses the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from attrs import field, frozen
+
+from assay.api import (
+    Candidate,
+    Copier,
+    Hasher,
+    HostIds,
+    Prepared,
+    Runtime,
+    RunTrial,
+    Sandbox,
+    SandboxUnavailable,
+    TrialRecord,
+    TrialSpec,
+)
+from assay.benchmark import BenchmarkTask
+from assay.ledger import ArtifactFolder
+from assay.plugins import Registry
+from assay.store import Store, default_store_root
+from assay.tree import tree_manifest
+from assay.trial import BASELINE, PreparedTask, TrialHost, run_trial
+
+__all__ = ["Components", "WorkerFactory", "open_components", "prepare_task", "reachable"]
+
+
+@frozen
+class Components:
+    """The plugins that a run uses, and its store."""
+
+    registry: Registry
+    hasher: Hasher
+    copier: Copier
+    sandbox: Sandbox
+    store: Store
+
+
+def open_components(
+    registry: Registry,
+    *,
+    hasher: str = "assay-tree-v1",
+    copier: str = "copy",
+    sandbox: str = "nsjail",
+) -> Components:
+    """Load the named plugins; raises SandboxUnavailable when this host can't make jails."""
+    box: Sandbox = registry.load("assay.sandboxes", sandbox)()
+    capabilities = box.capabilities()
+    if not capabilities.available:
+        raise SandboxUnavailable(capabilities.layer, capabilities.fix)
+    digester: Hasher = registry.load("assay.hashers", hasher)()
+    store = Store(default_store_root(), digester, capabilities.ids)
+    if capabilities.ids is not None and not reachable(store.root, capabilities.ids):
+        raise SandboxUnavailable(
+            f"user id {capabilities.ids.uid}, which jails run as, can't get into the store",
+            "set ASSAY_STORE to a folder outside of private ones",
+        )
+    return Components(registry, digester, registry.load("assay.copiers", copier)(), box, store)
+
+
+def reachable(folder: Path, ids: HostIds) -> bool:
+    """Whether a user can pass through to a folder, by the mode of each folder on the way."""
+    for place in (folder, *folder.absolute().parents):
+        info = place.stat()
+        shift = 6 if info.st_uid == ids.uid else 3 if info.st_gid == ids.gid else 0
+        if not info.st_mode >> shift & 1:
+            return False
+    return True
+
+
+def prepare_task(
+    components: Components, benchmark: BenchmarkTask, runtime: Runtime
+) -> PreparedTask:
+    """Put a task's trees into the store and structure its graders' options."""
+    graders = {
+        spec.id: components.registry.grader(spec, "task.json", f"graders.{spec.id}")
+        for spec in benchmark.task.graders
+    }
+    return PreparedTask(
+        benchmark,
+        _prepared(components, benchmark.fixture),
+        None if benchmark.hidden is None else _prepared(components, benchmark.hidden),
+        runtime,
+        {grader_id: grader for grader_id, (grader, _) in graders.items()},
+        {grader_id: options for grader_id, (_, options) in graders.items()},
+    )
+
+
+def _prepared(components: Components, folder: str) -> Prepared:
+    manifest = tree_manifest(folder, components.hasher)
+    return components.copier.prepare(folder, manifest, components.store)
+
+
+@frozen
+class WorkerFactory:
+    """Makes the trial function of one worker process; runtimes by task id."""
+
+    tasks: Mapping[str, BenchmarkTask]
+    candidates: Mapping[tuple[str, str], Candidate] = field(repr=False)
+    runtimes: Mapping[str, Runtime] = field(repr=False)
+    scratch: str
+    artifacts: Path
+    hasher: str
+    copier: str
+    sandbox: str
+
+    def __call__(self) -> RunTrial:
+        """Open this worker's components; trees are prepared at first use."""
+        components = open_components(
+            Registry(), hasher=self.hasher, copier=self.copier, sandbox=self.sandbox
+        )
+        host = TrialHost(
+            hasher=components.hasher,
+            copier=components.copier,
+            sandbox=components.sandbox,
+            store=components.store,
+            scratch=self.scratch,
+            artifacts=ArtifactFolder(self.artifacts),
+        )
+        prepared: dict[str, PreparedTask] = {}
+
+        def run(spec: TrialSpec) -> TrialRecord:
+            if spec.task not in prepared:
+                prepared[spec.task] = prepare_task(
+                    components, self.tasks[spec.task], self.runtimes[spec.task]
+                )
+            task = prepared[spec.task]
+            candidate = (
+                None if spec.candidate == BASELINE else self.candidates[spec.task, spec.candidate]
+            )
+            return run_trial(host, task, candidate, spec)
+
+        return run

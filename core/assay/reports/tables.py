@@ -1,0 +1,61 @@
+"""The tables that a terminal shows, from the canonical report alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from assay.api import printable
+
+__all__ = ["candidate_table", "failure_table", "percent", "safe"]
+
+
+def safe(text: str) -> Text:
+    """Text of any origin, without control sequences or markup."""
+    return Text("\n".join(printable(line) for line in text.split("\n")))
+
+
+def percent(rate: Mapping[str, int]) -> str:
+    """A rate as whole percent; a dash when nothing was measured."""
+    return f"{100 * rate['passed'] / rate['of']:.0f}%" if rate["of"] else "–"
+
+
+def candidate_table(report: Mapping[str, Any]) -> Table:
+    """One row per candidate: how many tasks it was accepted for, and which facts held."""
+    rows = report["summary"]["candidates"]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("candidate", overflow="fold")
+    for name in ("accepted", "visible pass", "hidden pass", "boundary kept", "evidence agrees"):
+        table.add_column(name, justify="right")
+    with_invalid = any(row["invalid"] for row in rows)
+    if with_invalid:
+        table.add_column("invalid", justify="right", style="yellow")
+    for row in rows:
+        cells = [
+            f"{row['accepted']}/{row['trials']}",
+            *(percent(row[key]) for key in ("visible", "hidden", "boundary", "evidence")),
+        ]
+        if with_invalid:
+            cells.append(str(row["invalid"]))
+        table.add_row(safe(row["candidate"]), *cells)
+    return table
+
+
+def failure_table(report: Mapping[str, Any]) -> Table:
+    """Every rejected or invalid trial with its reasons."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("task", "candidate", "verdict", "reasons"):
+        table.add_column(name, overflow="fold")
+    for trial in report["results"]["trials"]:
+        verdict = trial["verdict"]
+        if verdict["status"] != "accepted":
+            table.add_row(
+                safe(trial["task"]),
+                safe(trial["candidate"]),
+                verdict["status"],
+                ", ".join(verdict["reasons"]),
+            )
+    return table

@@ -1,0 +1,303 @@
+"""One trial: from a candidate's bytes to a verdict, and out again without a trace.
+
+A trial is a function of its spec. Only what was measured enters the verdict; whatever goes
+wrong on our side makes it `invalid`. On leaving, each step runs whatever the earlier raised:
+jails are closed, the source is digested again, the workspace is removed.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import frozen
+
+from assay.api import (
+    BaselineResult,
+    Cancelled,
+    Candidate,
+    CandidateMalformed,
+    ChangeSet,
+    CleanupFailed,
+    Contaminated,
+    Copier,
+    CopyFailed,
+    CopyMismatch,
+    Digest,
+    Edits,
+    Facts,
+    Fault,
+    Grader,
+    GraderSpec,
+    Hasher,
+    Prepared,
+    Reason,
+    RelPath,
+    Runtime,
+    Sandbox,
+    StageStatus,
+    Store,
+    Task,
+    TreeManifest,
+    TrialRecord,
+    TrialSpec,
+    Trust,
+    Unavailable,
+    Verdict,
+    VerdictStatus,
+    Workspace,
+)
+from assay.api.changes import compare, edited_manifest
+from assay.api.files import open_root, read_file
+from assay.benchmark import BenchmarkTask
+from assay.boundary import judge, permitted_edits
+from assay.candidates import edits as read_edits
+from assay.claims import check as check_claims
+from assay.decide import decide
+from assay.draft import Draft
+from assay.fixtures import SourceGuard
+from assay.grading import GradingContext
+from assay.ledger import ArtifactFolder
+from assay.measure import measure
+
+__all__ = ["BASELINE", "PreparedTask", "TrialHost", "run_trial"]
+
+BASELINE = "@baseline"
+"""Candidate id of the probe of an untouched fixture; no real candidate can have it."""
+
+
+@frozen
+class PreparedTask:
+    """A task whose trees are in the store, verified against their digests."""
+
+    benchmark: BenchmarkTask
+    prepared: Prepared
+    hidden: Prepared | None
+    runtime: Runtime
+    graders: Mapping[str, Grader]
+    options: Mapping[str, Any]
+
+
+class BaselineDrift(Fault):
+    """The untouched fixture does not give what the task declares."""
+
+    reason = Reason.BASELINE_DRIFT
+
+
+@frozen
+class TrialHost:
+    """The parts of this host that a trial works with."""
+
+    hasher: Hasher
+    copier: Copier
+    sandbox: Sandbox
+    store: Store
+    scratch: str
+    artifacts: ArtifactFolder
+
+
+def run_trial(
+    host: TrialHost, task: PreparedTask, candidate: Candidate | None, spec: TrialSpec
+) -> TrialRecord:
+    """Grade one candidate, or with None the untouched fixture (the baseline probe).
+
+    Raises Cancelled when the run was cancelled meanwhile; everything else becomes part of
+    the record.
+    """
+    draft = Draft(spec)
+    guard: SourceGuard | None = None
+    workspace: list[Workspace] = []
+    cancelled: Cancelled | None = None
+    try:
+        with draft.stage("source"):
+            guard = SourceGuard(spec.task, task.benchmark.fixture, host.hasher)
+            draft.source_before = guard.before
+            if guard.before != spec.fixture_digest:
+                raise Contaminated(spec.task, spec.fixture_digest, guard.before)
+        _measure_all(host, task, candidate, draft, workspace)
+    except Cancelled as error:
+        cancelled = error
+    except CandidateMalformed as error:
+        draft.rejected |= {error.reason}
+        draft.error = error.rule
+    except Fault as error:
+        draft.fail(error.reason, error, retryable=error.retryable)
+    except Unavailable as error:
+        draft.fail(Reason.SANDBOX_UNAVAILABLE, error)
+    except Contaminated as error:
+        draft.source_after = Digest(error.after)
+        draft.fail(Reason.SOURCE_CONTAMINATED, error)
+    except CopyMismatch as error:
+        draft.fail(Reason.COPY_FAILED, error)
+    except Exception as error:
+        draft.fail(Reason.ENVIRONMENT_FAILED, error)
+    finally:
+        _leave(draft, guard, workspace)
+    if cancelled is not None:
+        raise cancelled
+    return _record(task, draft, candidate)
+
+
+def _measure_all(
+    host: TrialHost,
+    task: PreparedTask,
+    candidate: Candidate | None,
+    draft: Draft,
+    opened: list[Workspace],
+) -> None:
+    base = task.prepared.manifest
+    with draft.stage("candidate"):
+        wish = Edits() if candidate is None else _wish(host, task, candidate)
+        wished = edited_manifest(base, wish, host.hasher)
+        draft.change_set = compare(base, wished, binary=lambda path: _is_binary(wish, path))
+        draft.boundary = judge(task.benchmark.task, draft.change_set, wish)
+        permitted = permitted_edits(wish, draft.boundary)
+    with draft.stage("workspace"):
+        workspace = host.copier.open(
+            task.prepared,
+            host.scratch,
+            hasher=host.hasher,
+            ids=host.sandbox.capabilities().ids,
+        )
+        opened.append(workspace)
+        workspace.put(permitted)
+        expected = edited_manifest(base, permitted, host.hasher)
+        frozen_tree = workspace.freeze(host.hasher)
+        if frozen_tree.change_set.result != expected.ref:
+            raise CopyFailed("the grading tree differs from the permitted changes")
+    with draft.stage("grading"):
+        changes = frozen_tree.change_set
+        for grader in task.benchmark.task.graders:
+            context = _context(host, task, workspace, changes, expected, grader)
+            draft.facts += (measure(task.graders[grader.id], context),)
+    if candidate is not None:
+        with draft.stage("claims"):
+            draft.claims = check_claims(task.benchmark.task, candidate, draft.facts)
+
+
+def _wish(host: TrialHost, task: PreparedTask, candidate: Candidate) -> Edits:
+    manifest = task.prepared.manifest
+    sizes = {entry.path: entry.size for entry in manifest.entries}
+    root = open_root(stored_path(host.store, manifest))
+    try:
+        return read_edits(
+            candidate, manifest, lambda path: read_file(root, path, sizes.get(path, 0))
+        )
+    finally:
+        os.close(root)
+
+
+def _is_binary(wish: Edits, path: RelPath) -> bool:
+    write = wish.writes.get(path)
+    return write is not None and b"\0" in write.content
+
+
+def _context(
+    host: TrialHost,
+    task: PreparedTask,
+    workspace: Workspace,
+    changes: ChangeSet,
+    tree: TreeManifest,
+    grader: GraderSpec,
+) -> GradingContext:
+    hidden = task.hidden.manifest if task.hidden is not None else None
+    return GradingContext(
+        task=task.benchmark.task,
+        spec=grader,
+        options=task.options[grader.id],
+        tree=tree,
+        hidden=hidden,
+        change_set=changes,
+        runtime=task.runtime,
+        artifacts=host.artifacts,
+        sandbox=host.sandbox,
+        workspace=workspace,
+        hidden_source=None if hidden is None else stored_path(host.store, hidden),
+    )
+
+
+def stored_path(store: Store, manifest: TreeManifest) -> str:
+    """Host path of a tree that must be in the store; raises CopyFailed when it is not."""
+    path = store.tree(manifest.ref)
+    if path is None:
+        raise CopyFailed(f"tree {manifest.ref.digest} is not in the store")
+    return path
+
+
+def _leave(draft: Draft, guard: SourceGuard | None, opened: list[Workspace]) -> None:
+    draft.stages["leave"] = StageStatus.PASSED
+    started = time.monotonic()
+    if guard is not None:
+        try:
+            guard.check()
+            draft.source_after = guard.before
+        except Contaminated as error:
+            draft.stages["leave"] = StageStatus.FAILED
+            draft.source_after = Digest(error.after)
+            draft.error = ""
+            draft.fail(Reason.SOURCE_CONTAMINATED, error)
+    for workspace in opened:
+        try:
+            workspace.close()
+        except CleanupFailed as error:
+            draft.stages["leave"] = StageStatus.FAILED
+            draft.leaks += (error.temp_id,)
+    draft.timings["leave"] = time.monotonic() - started
+
+
+def _record(task: PreparedTask, draft: Draft, candidate: Candidate | None) -> TrialRecord:
+    if candidate is None:
+        verdict = _baseline_verdict(task.benchmark.task, draft)
+    else:
+        verdict = decide(
+            task.benchmark.task,
+            boundary=draft.boundary,
+            facts=draft.facts,
+            claims=draft.claims,
+            candidate_reasons=draft.rejected,
+            invalid=draft.invalid,
+        )
+    return TrialRecord(
+        spec=draft.spec,
+        verdict=verdict,
+        stages=draft.stages,
+        change_set=draft.change_set,
+        boundary=draft.boundary,
+        facts=draft.facts,
+        claims=draft.claims,
+        source_before=draft.source_before,
+        source_after=draft.source_after,
+        workspace_removed=not draft.leaks,
+        leaks=draft.leaks,
+        usage=_usage(draft.facts),
+        timings=draft.timings,
+        error=draft.error,
+        retryable=draft.retryable,
+    )
+
+
+def _baseline_verdict(task: Task, draft: Draft) -> Verdict:
+    drifted = any(
+        facts.passed is not (task.baseline.get(facts.grader) is BaselineResult.PASS)
+        for facts in draft.facts
+    )
+    if not draft.invalid and drifted:
+        draft.fail(
+            Reason.BASELINE_DRIFT,
+            BaselineDrift("the untouched fixture does not give the declared results"),
+        )
+    status = VerdictStatus.INVALID if draft.invalid else VerdictStatus.ACCEPTED
+    reasons = tuple(sorted(draft.invalid, key=lambda reason: reason.value))
+    trust = min((facts.trust for facts in draft.facts), default=Trust.UNGUARDED)
+    return Verdict(status, reasons, trust, "baseline")
+
+
+def _usage(facts: tuple[Facts, ...]) -> dict[str, float]:
+    outcomes = [fact.outcome for fact in facts if fact.outcome is not None]
+    return {
+        "cpu": sum(outcome.cpu for outcome in outcomes),
+        "wall": sum(outcome.wall for outcome in outcomes),
+        "peak_memory": max((outcome.peak_memory for outcome in outcomes), default=0),
+    }
