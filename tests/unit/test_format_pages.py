@@ -8,6 +8,7 @@ from pathlib import Path
 
 import attrs
 import pytest
+
 from assay.api import CandidateKind, GraderRole, Limits
 from assay.candidate_manifest import CandidateDocument
 from assay.manifests import TaskDocument

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from assay_graders.report import RunReport
 from support.programs import run_node, run_pytest, write_tree
+
+from assay_graders.report import RunReport
 
 
 def outcomes(report: RunReport | None) -> dict[str, str]:
