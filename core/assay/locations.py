@@ -32,7 +32,7 @@ def open_location(location: str, registry: Registry) -> SuiteFiles:
     for name in known:
         if name != _FOLDER_READER and (reader := _reader(registry, name)).sniff(location):
             return reader.open(location)
-    raise InvalidInput(f"suite {printable(Path(location).name)}: no such folder")
+    raise InvalidInput(f"suite {printable(Path(location).name)[:64]}: no such folder")
 
 
 def builtin_folder(name: str) -> Path:
@@ -58,5 +58,5 @@ def _shipped() -> Path:
 
 
 def _reader(registry: Registry, name: str) -> SuiteReader:
-    reader: SuiteReader = registry.load(_READERS, name)()
+    reader: SuiteReader = registry.make(_READERS, name)
     return reader

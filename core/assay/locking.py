@@ -1,7 +1,7 @@
 """Pins: writing the digests of a suite's tasks into its suite.json, or comparing them.
 
-Only the key `tasks` is replaced; the file is exchanged as a whole, so that a reader sees
-the old pins or the new ones.
+Only the keys `tasks` and `plugins` are replaced; the file is exchanged as a whole, so that
+a reader sees the old pins or the new ones.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from attrs import frozen
 
 from assay.api.errors import InvalidInput, TreeRefused
 from assay.api.interfaces import Hasher
+from assay.api.paths import printable
 from assay.api.tasks import TaskPins
 from assay.api.trees import RelPath, TreeRef
 from assay.benchmark import BenchmarkTask
+from assay.identity import distribution_identity
 from assay.manifests import MAX_MANIFEST_BYTES
 from assay.plugins import Registry
 from assay.revisions import task_digest
@@ -49,20 +51,29 @@ def lock_suite(
 ) -> LockResult:
     """Compute the pins of a suite's folder and write them; with `check`, only compare.
 
+    All tasks are pinned, and of the plugins those that the file names.
+
     Raises InvalidInput for a suite that can't be loaded or has no suite.json.
     """
     registry = registry or Registry()
-    hasher = hasher or registry.load("assay.hashers", DEFAULT_HASHER)()
+    hasher = hasher or registry.make("assay.hashers", DEFAULT_HASHER)
     suite = open_suite(f"dir:{folder}", registry, check_pins=False)
     data = suite.files.read(RelPath(SUITE_FILE), MAX_MANIFEST_BYTES)
     if data is None:
         raise InvalidInput(f"suite {suite.files.name}: has no {SUITE_FILE} to hold pins")
     document = load(data, SUITE_FILE, max_bytes=MAX_MANIFEST_BYTES)
     pins = {task_id: compute_pins(suite.task(task_id), hasher) for task_id in suite.task_ids()}
-    old, new = document.get("tasks") or {}, _as_json(pins)
-    drift = _drift(old, new)
+    new = {"tasks": _as_json(pins)}
+    drift = _drift(document.get("tasks", {}), new["tasks"])
+    if plugins := document.get("plugins"):
+        new["plugins"] = {name: _plugin_pin(name) for name in plugins}
+        drift += tuple(
+            f"plugin {printable(name)}: differs from its pin"
+            for name in sorted(plugins)
+            if plugins[name] != new["plugins"][name]
+        )
     if drift and not check:
-        _replace(Path(folder) / SUITE_FILE, {**document, "tasks": new})
+        _replace(Path(folder) / SUITE_FILE, {**document, **new})
     return LockResult(pins=pins, drift=drift, written=bool(drift) and not check)
 
 
@@ -99,6 +110,11 @@ def _as_json(pins: Mapping[str, TaskPins]) -> dict[str, dict[str, Any]]:
         }
         for task_id, pin in sorted(pins.items())
     }
+
+
+def _plugin_pin(name: str) -> dict[str, Any]:
+    found = distribution_identity(name)
+    return {"version": found.version, "digest": found.digest}
 
 
 def _drift(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[str, ...]:

@@ -99,7 +99,7 @@ def parse_task(
     folder: str | None = None,
     suite: SuiteHeader | None = None,
 ) -> Task:
-    """One task, defaults filled in; `suite` gives the required trust and the categories.
+    """One task, defaults filled in; `suite` gives trust, categories and shared runtime.
 
     With `folder`, the task's id must equal it. Rules are checked in the order JSON, schema,
     id, paths. Raises ManifestError.
@@ -137,6 +137,7 @@ def _refuse_reserved(value: Any, file: str) -> None:
 
 def _without_paths(document: TaskDocument, suite: SuiteHeader | None) -> Task:
     graders = checked("graders", _graders, document.graders)
+    shared = suite.runtime if suite else {}
     return Task(
         id=checked("id", slug_text, document.id),
         category=checked("category", _category, document.category, suite),
@@ -148,7 +149,7 @@ def _without_paths(document: TaskDocument, suite: SuiteHeader | None) -> Task:
         limits=checked("limits", check_limits, document.limits),
         budgets=checked("budgets", check_budgets, document.budgets),
         evidence=document.evidence,
-        runtime=checked("runtime", check_runtime, document.runtime),
+        runtime=checked("runtime", check_runtime, {**shared, **document.runtime}),
         network=document.network,
         env=checked("env", check_env, document.env),
         seed=checked("seed", _in_range, document.seed, 0, MAX_SEED),

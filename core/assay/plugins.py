@@ -7,17 +7,19 @@ anything: one name from two distributions is an error that names both.
 
 from __future__ import annotations
 
-import re
-from importlib.metadata import Distribution, EntryPoint, distributions
-from typing import Any, ClassVar, TypeVar, cast
+from importlib.metadata import EntryPoint
+from typing import Any, ClassVar, TypeVar
 
+import attrs
 from attrs import frozen
+from cattrs import StructureHandlerNotFoundError
 from stevedore.named import NamedExtensionManager
 
 from assay.api.errors import PluginFailed, UsageError
 from assay.api.interfaces import API_VERSION, Grader
 from assay.api.paths import printable
 from assay.api.tasks import GraderSpec
+from assay.distributions import installed
 from assay.structuring import structure
 
 __all__ = ["GROUPS", "PluginInfo", "Registry", "structure_options"]
@@ -76,19 +78,34 @@ class Registry:
             self._loaded[group, name] = plugin
         return self._loaded[group, name]
 
+    def make(self, group: str, name: str) -> Any:
+        """An instance of the plugin's class; raises as `load` does."""
+        plugin = self.load(group, name)
+        try:
+            return plugin()
+        except Exception as error:
+            raise self._failed(group, name, f"raised {type(error).__name__}") from error
+
     def grader(self, spec: GraderSpec, file: str, field: str) -> tuple[Grader, Any]:
         """A task's grader, made, and its structured options.
 
         `file` and `field` say where the task names it. Raises UsageError, PluginFailed, or
         ManifestError for its options.
         """
-        cls = self.load("assay.graders", spec.use)
-        info = self.find("assay.graders", spec.use)
-        options_class = getattr(cls, "Options", None)
-        if not isinstance(options_class, type):
-            raise PluginFailed(info.name, info.distribution, "has no class Options")
-        options: Any = structure_options(options_class, spec.options, file, f"{field}.options")
-        return cast(Grader, cls()), options
+        grader: Grader = self.make("assay.graders", spec.use)
+        options_class = getattr(grader, "Options", None)
+        if not (isinstance(options_class, type) and attrs.has(options_class)):
+            raise self._failed("assay.graders", spec.use, "has no attrs class Options")
+        try:
+            options: Any = structure_options(options_class, spec.options, file, f"{field}.options")
+        except (NameError, StructureHandlerNotFoundError) as error:
+            problem = "has a class Options with types that can't be read from JSON"
+            raise self._failed("assay.graders", spec.use, problem) from error
+        return grader, options
+
+    def _failed(self, group: str, name: str, problem: str) -> PluginFailed:
+        info = self.find(group, name)
+        return PluginFailed(info.name, info.distribution, problem)
 
     def _group(self, group: str) -> list[tuple[PluginInfo, EntryPoint]]:
         if group not in GROUPS:
@@ -168,17 +185,8 @@ def _check_api(info: PluginInfo, plugin: Any) -> None:
 
 
 def _scan() -> dict[str, list[tuple[PluginInfo, EntryPoint]]]:
-    """Entry points of every distribution; the first on `sys.path` of a name counts.
-
-    A left-over metadata folder without content is no distribution and hides nothing.
-    """
     found: dict[str, list[tuple[PluginInfo, EntryPoint]]] = {}
-    seen: set[str] = set()
-    for distribution in distributions():
-        name = _name(distribution)
-        if name is None or name in seen:
-            continue
-        seen.add(name)
+    for name, distribution in installed().items():
         for entry_point in distribution.entry_points:
             if entry_point.group in GROUPS:
                 info = PluginInfo(
@@ -190,15 +198,6 @@ def _scan() -> dict[str, list[tuple[PluginInfo, EntryPoint]]]:
                 )
                 found.setdefault(info.group, []).append((info, entry_point))
     return found
-
-
-def _name(distribution: Distribution) -> str | None:
-    if not (distribution.read_text("METADATA") or distribution.read_text("PKG-INFO")):
-        return None
-    metadata = distribution.metadata
-    if "Name" not in metadata or "Version" not in metadata:
-        return None
-    return re.sub(r"[-_.]+", "-", metadata["Name"]).lower()
 
 
 def _kind(group: str) -> str:

@@ -11,15 +11,9 @@ __all__ = ["MAX_PROMPT_BYTES", "check_prompt"]
 
 MAX_PROMPT_BYTES = 64 * 1024
 
+_ROOTS = "home|root|Users|tmp|var/tmp|var/folders|private/tmp|workspaces?|mnt"
 _MACHINE_PATH = re.compile(
-    r"""
-    (?<![\w./~-])/(?:home|root|Users|tmp|var/tmp|var/folders|private/tmp|workspaces?|mnt|media)
-        (?=/|\b)(?![\w-])
-    | (?<!\w)[A-Za-z]:[\\/](?![\\/])(?=\S)
-    | \\\\[\w.-]+\\[\w$.-]+
-    | file:///
-    """,
-    re.VERBOSE,
+    rf"(?:(?<![\w./~-])|(?<=file://))/(?:{_ROOTS})/[^\s/]|(?<!\w)[A-Za-z]:(?:\\+|/)\w"
 )
 
 

@@ -42,6 +42,10 @@ def task_document(task: Task) -> dict[str, Any]:
         "network": task.network.value,
         "env": dict(task.env),
         "seed": task.seed,
+        "clock": task.clock,
+        "git": dict(task.git),
+        "roots": list(task.roots),
+        "services": {},
     }
 
 

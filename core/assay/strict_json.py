@@ -25,6 +25,7 @@ MAX_INTEGER = 2**53 - 1
 _BOM = b"\xef\xbb\xbf"
 _SHOWN_KEY = 64
 _LONGEST_INTEGER = len(str(MAX_INTEGER)) + 1
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 
 
@@ -173,5 +174,5 @@ def _plain(value: Any, file: str, at: str) -> Any:
 
 
 def _check_text(text: str, file: str, at: str) -> None:
-    if any("\ud800" <= char <= "\udfff" for char in text):
+    if _SURROGATE.search(text):
         raise ManifestError(file, at, "must not hold half of a surrogate pair")

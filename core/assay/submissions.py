@@ -34,7 +34,7 @@ __all__ = ["Submissions", "load_candidates"]
 
 _PATCH_SUFFIXES = (".patch", ".diff")
 _LINE_SUFFIXES = (".jsonl", ".ndjson")
-_MAX_LINES_FILE = 1024**3
+_MAX_LINES_FILE = 512 * 1024**2
 _SUFFIX_ROOM = 8
 
 
@@ -71,20 +71,20 @@ def load_candidates(
     """
     path = Path(location)
     if not os.path.exists(location):
-        raise InvalidInput(f"candidate {printable(path.name)}: no such file or folder")
+        raise InvalidInput(f"candidate {_shown(path)}: no such file or folder")
     if os.path.isdir(location):
         try:
             return _in_order(_from_folder(path, task_ids, registry or Registry()), ())
         except OSError as error:
             problem = os.strerror(error.errno or 0)
-            raise InvalidInput(f"candidate {printable(path.name)}: {problem}") from None
+            raise InvalidInput(f"candidate {_shown(path)}: {problem}") from None
     if path.suffix in _PATCH_SUFFIXES:
         candidate = _make(_slug_of(path.stem), "", kind=CandidateKind.PATCH, patch=_bytes(path))
         return _in_order((evolve(candidate, task=task) for task in task_ids), ())
     if path.suffix in _LINE_SUFFIXES:
-        return _from_lines(_bytes(path, _MAX_LINES_FILE), printable(path.name), task_ids)
+        return _from_lines(_bytes(path, _MAX_LINES_FILE), _shown(path), task_ids)
     known = ", ".join((*_PATCH_SUFFIXES, *_LINE_SUFFIXES))
-    raise UsageError(f"candidate {printable(path.name)}: must be a folder or one of {known}")
+    raise UsageError(f"candidate {_shown(path)}: must be a folder or one of {known}")
 
 
 def _in_order(candidates: Any, problems: tuple[str, ...]) -> Submissions:
@@ -107,7 +107,8 @@ def _from_folder(path: Path, task_ids: Sequence[str], registry: Registry) -> Ite
 
 def _folder_candidate(path: Path, name: str, task: str, registry: Registry) -> Candidate:
     if (path / MANIFEST).is_file():
-        return read_candidate(_open(path, registry), None, task)
+        # A submission has no say in which verdict is expected of it.
+        return evolve(read_candidate(_open(path, registry), None, task), expect=None)
     return _loose_files(path, _slug_of(name), task)
 
 
@@ -133,12 +134,18 @@ def _loose_files(path: Path, candidate_id: str, task: str) -> Candidate:
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             with os.fdopen(os.open(name, flags, dir_fd=folder_fd), "rb") as file:
                 contents[text] = file.read(MAX_CONTENT + 1)
+            if len(contents[text]) > MAX_CONTENT:
+                raise InvalidInput(f"{printable(text)}: is larger than {MAX_CONTENT} bytes")
             if mode & stat.S_IXUSR:
                 executables.add(text)
             if len(contents) > MAX_FILES or sum(map(len, contents.values())) > MAX_TOTAL:
                 limits = f"{MAX_FILES} files or {MAX_TOTAL} bytes"
                 raise InvalidInput(f"candidate {candidate_id}: holds more than {limits}")
     return _make(candidate_id, task, files=contents, executables=frozenset(executables))
+
+
+def _shown(path: Path) -> str:
+    return printable(path.name)[:64]
 
 
 def _raise(error: OSError) -> None:
@@ -232,11 +239,11 @@ def _bytes(path: Path, cap: int = MAX_CONTENT) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise InvalidInput(f"candidate {printable(path.name)}: is not a regular file")
+                raise InvalidInput(f"candidate {_shown(path)}: is not a regular file")
             content = file.read(cap + 1)
     except OSError as error:
         problem = os.strerror(error.errno or 0)
-        raise InvalidInput(f"candidate {printable(path.name)}: {problem}") from None
+        raise InvalidInput(f"candidate {_shown(path)}: {problem}") from None
     if len(content) > cap:
-        raise InvalidInput(f"candidate {printable(path.name)}: is larger than {cap} bytes")
+        raise InvalidInput(f"candidate {_shown(path)}: is larger than {cap} bytes")
     return content

@@ -19,6 +19,7 @@ from assay.api.tasks import Candidate, GraderSpec, SuiteHeader, Task, TaskPins
 from assay.api.trees import RelPath
 from assay.benchmark import BenchmarkTask
 from assay.candidate_files import read_candidates
+from assay.identity import check_plugin_pins
 from assay.locations import open_location
 from assay.manifests import MAX_MANIFEST_BYTES, parse_task
 from assay.plugins import Registry
@@ -39,6 +40,8 @@ class Suite:
         self._header: SuiteHeader | None = None
         data = files.read(RelPath(SUITE_FILE), MAX_MANIFEST_BYTES)
         self._declared = None if data is None else parse_suite(data, SUITE_FILE)
+        if self._declared is not None and check_pins:
+            check_plugin_pins(self._declared.plugins)
 
     @property
     def files(self) -> SuiteFiles:
@@ -133,8 +136,8 @@ def open_suite(
 ) -> Suite:
     """The suite at `builtin:NAME`, `SCHEME:PLACE` or a path.
 
-    With `check_pins` False a changed task.json is not compared with its pin. Raises
-    UsageError, InvalidInput, PluginFailed.
+    With `check_pins` False neither plugins nor a changed task.json are compared with their
+    pins. Raises UsageError, InvalidInput, PluginFailed, IdentityMismatch.
     """
     registry = registry or Registry()
     return Suite(open_location(location, registry), registry, check_pins=check_pins)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import attrs
 from attrs import frozen
 
 from assay.api import (
@@ -13,6 +14,7 @@ from assay.api import (
     GradeContext,
     GraderNeeds,
     GraderUnfit,
+    Outcome,
     OutcomeStatus,
     Task,
     TestOutcome,
@@ -25,6 +27,7 @@ from assay_graders.measured import facts
 
 __all__ = ["CommandGrader", "CommandOptions"]
 
+_UNUSABLE = frozenset({"ENOENT", "EACCES", "ENOTDIR", "ENOEXEC"})
 _MAX_ARGUMENTS = 1_000
 _MAX_ARGUMENT_BYTES = 64 * 1024
 
@@ -83,7 +86,7 @@ class CommandGrader:
             cwd=f"{WORKSPACE}/{options.cwd}" if options.cwd else WORKSPACE,
         )
         with ctx.jail(profile_of(options.hidden), hidden=options.hidden) as session:
-            outcome = settled(session.run(command))
+            outcome = settled(_started(session.run(command), first))
         passed = outcome.status is OutcomeStatus.EXITED and outcome.exit_code == 0
         test = TestResult(
             id=ctx.spec.id,
@@ -92,6 +95,26 @@ class CommandGrader:
             message_private="" if passed else outcome.stdout.text() + outcome.stderr.text(),
         )
         return facts(ctx, self, outcome, (test,), layers=("jail",))
+
+
+def _started(outcome: Outcome, program: str) -> Outcome:
+    """The outcome; a program or folder of the tree that can't be used counts as exit code 127.
+
+    The graded tree is the candidate's, so what is wrong with it is no fault of the jail.
+    Raises GraderUnfit for any other program that can't be used.
+    """
+    stage, _, error = outcome.detail.partition(":")
+    if outcome.status is not OutcomeStatus.SETUP_FAILED or error not in _UNUSABLE:
+        return outcome
+    if stage == "exec" and not _is_in_tree(program):
+        raise GraderUnfit(f"argv[0] can't be started in this runtime: {error}")
+    if stage in ("exec", "cwd"):
+        return attrs.evolve(outcome, status=OutcomeStatus.EXITED, exit_code=127, detail="")
+    return outcome
+
+
+def _is_in_tree(program: str) -> bool:
+    return not program.startswith("/") or program.startswith(f"{WORKSPACE}/")
 
 
 def _is_argument(argument: str) -> bool:

@@ -44,6 +44,7 @@ __all__ = [
     "base_of",
     "keep_output",
     "options_digest",
+    "probe",
     "profile_of",
     "program",
     "require_files",
@@ -67,6 +68,7 @@ LIMITS = frozenset(
 _CHANNEL = "report"
 _GRACE = 10.0
 """Seconds beyond the wall limit before the host stops waiting for a jail that must be over."""
+_PROBE_WALL = 60.0
 _AFTERMATH = 2.0
 """Seconds in which the channel of an ended command must reach its end."""
 
@@ -117,6 +119,20 @@ def settled(outcome: Outcome) -> Outcome:
     if outcome.status is OutcomeStatus.SETUP_FAILED:
         raise SandboxFailed("command", outcome.detail)
     return outcome
+
+
+def probe(ctx: GradeContext, run: Reported, command: Command, *programs: Mount) -> None:
+    """After a run that ended without any report: can the runner start here at all?
+
+    Raises GraderUnfit if `command`, which runs nothing of the candidate, does not exit with 0.
+    """
+    if run.report is not None or run.fault or run.outcome.status in LIMITS:
+        return
+    patient = attrs.evolve(command, limits=attrs.evolve(ctx.limits, wall=_PROBE_WALL))
+    with ctx.jail(Profile.VISIBLE, extra=programs) as session:
+        outcome = settled(session.run(patient))
+    if outcome.status is not OutcomeStatus.EXITED or outcome.exit_code != 0:
+        raise GraderUnfit(f"grader {ctx.spec.id}: its test runner does not start in this runtime")
 
 
 def keep_output(ctx: GradeContext, outcome: Outcome) -> Mapping[str, BlobRef]:

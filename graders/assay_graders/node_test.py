@@ -18,8 +18,6 @@ from assay.api import (
     GradeContext,
     GraderNeeds,
     GraderUnfit,
-    OutcomeStatus,
-    Profile,
     Task,
     Trust,
 )
@@ -27,10 +25,10 @@ from assay_graders.expected import compare, file_problems, id_problems, mode_pro
 from assay_graders.jailed import (
     WORKSPACE,
     base_of,
+    probe,
     program,
     require_files,
     run_reported,
-    settled,
     tool,
 )
 from assay_graders.measured import facts
@@ -87,8 +85,7 @@ class NodeTestGrader:
             return facts(ctx, self, None, compare(options.expect, None, _file_of), layers=_LAYERS)
         command = self._command(ctx, base_of(options.hidden), tests)
         run = run_reported(ctx, command, hidden=options.hidden, programs=(program(_REPORTER),))
-        if run.report is None:
-            self._probe(ctx)
+        probe(ctx, run, _version_check(tool(ctx, "node")))
         results = compare(options.expect, run.report, _file_of)
         return facts(ctx, self, run.outcome, results, layers=_LAYERS, fault=run.fault)
 
@@ -107,14 +104,9 @@ class NodeTestGrader:
             env={"ASSAY_TEST_BASE": base},
         )
 
-    def _probe(self, ctx: GradeContext) -> None:
-        """Without a report: raise GraderUnfit if Node is too old or does not start here."""
-        argv = (tool(ctx, "node"), "-e", _IS_NEW_ENOUGH)
-        command = Command(argv=tuple(part.encode("utf-8") for part in argv), cwd="/")
-        with ctx.jail(Profile.VISIBLE) as session:
-            outcome = settled(session.run(command))
-        if outcome.status is not OutcomeStatus.EXITED or outcome.exit_code != 0:
-            raise GraderUnfit(f"node is older than {_OLDEST} or does not start in this runtime")
+
+def _version_check(node: str) -> Command:
+    return Command(argv=(node.encode("utf-8"), b"-e", _IS_NEW_ENOUGH.encode("ascii")), cwd="/")
 
 
 def _file_of(test: str) -> str:

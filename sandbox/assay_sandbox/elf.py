@@ -4,40 +4,47 @@ from __future__ import annotations
 
 import struct
 
-__all__ = ["library_path", "with_library_path"]
+__all__ = ["library_path", "needs_library", "with_library_path"]
 
 PT_LOAD, PT_DYNAMIC = 1, 2
-DT_NULL, DT_STRTAB, DT_RPATH, DT_RUNPATH = 0, 5, 15, 29
+DT_NULL, DT_NEEDED, DT_STRTAB, DT_RPATH, DT_RUNPATH = 0, 1, 5, 15, 29
 
 _HEADER = struct.Struct("<4sBBBB8xHHIQQQIHHHHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
 _DYNAMIC = struct.Struct("<qQ")
 
 
+def needs_library(image: bytes, name: str) -> bool:
+    """Whether a 64-bit ELF image names a shared library as needed."""
+    return any(
+        image[start:end] == name.encode("ascii") for start, end in _strings(image, DT_NEEDED)
+    )
+
+
 def library_path(image: bytes) -> str | None:
     """The search path stored in a 64-bit ELF image, or None when it has none."""
-    place = _place(image)
-    return None if place is None else image[place[0] : place[1]].decode("utf-8", "replace")
+    for start, end in _strings(image, DT_RPATH, DT_RUNPATH):
+        return image[start:end].decode("utf-8", "replace")
+    return None
 
 
 def with_library_path(image: bytes, path: str) -> bytes | None:
     """The image with its search path overwritten; None when it has none or too short a one."""
-    place = _place(image)
     encoded = path.encode("ascii")
-    if place is None or place[1] - place[0] < len(encoded):
-        return None
-    start, end = place
-    return image[:start] + encoded.ljust(end - start, b"\0") + image[end:]
+    for start, end in _strings(image, DT_RPATH, DT_RUNPATH):
+        if end - start >= len(encoded):
+            return image[:start] + encoded.ljust(end - start, b"\0") + image[end:]
+    return None
 
 
-def _place(image: bytes) -> tuple[int, int] | None:
-    """Where the search path stands in the file: start and end."""
+def _strings(image: bytes, *tags: int) -> list[tuple[int, int]]:
+    """Where the strings of some dynamic tags stand in the file: start and end of each."""
     if image[:6] != b"\x7fELF\x02\x01" or len(image) < _HEADER.size:
-        return None
+        return []
     header = _HEADER.unpack_from(image)
     offset, count = header[9], header[14]
     segments = [_SEGMENT.unpack_from(image, offset + at * _SEGMENT.size) for at in range(count)]
-    strings = path = None
+    table, found = None, []
     for kind, _, start, _, _, size, _, _ in segments:
         if kind != PT_DYNAMIC:
             continue
@@ -46,13 +53,11 @@ def _place(image: bytes) -> tuple[int, int] | None:
             if tag == DT_NULL:
                 break
             if tag == DT_STRTAB:
-                strings = value
-            elif tag in (DT_RPATH, DT_RUNPATH):
-                path = value
-    if strings is None or path is None:
-        return None
+                table = value
+            elif tag in tags:
+                found.append(value)
     for kind, _, start, address, _, size, _, _ in segments:
-        if kind == PT_LOAD and address <= strings < address + size:
-            begin = start + strings - address + path
-            return begin, image.index(b"\0", begin)
-    return None
+        if kind == PT_LOAD and table is not None and address <= table < address + size:
+            begins = [start + table - address + inside for inside in found]
+            return [(begin, image.index(b"\0", begin)) for begin in begins]
+    return []

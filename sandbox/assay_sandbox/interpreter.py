@@ -16,7 +16,7 @@ from pathlib import Path
 from attrs import frozen
 
 from assay.api import RuntimeUnavailable
-from assay_sandbox.elf import library_path, with_library_path
+from assay_sandbox.elf import library_path, needs_library, with_library_path
 
 __all__ = ["RuntimeFile", "interpreter_files", "python_image"]
 
@@ -65,7 +65,9 @@ def interpreter_files() -> Iterator[RuntimeFile]:
         yield RuntimeFile(f"python/bin/{name}", image, executable=True)
     library = _shared_library()
     if library is not None:
-        yield RuntimeFile(f"python/lib/{library.name}", library.read_bytes())
+        # An interpreter that looks beside itself is also started from the environment's folder.
+        for folder in ("python", "venv"):
+            yield RuntimeFile(f"{folder}/lib/{library.name}", library.read_bytes())
     seen: set[str] = set()
     for key in ("stdlib", "platstdlib"):
         root = Path(sysconfig.get_path(key, vars={"platbase": sys.base_exec_prefix}))
@@ -79,9 +81,8 @@ def interpreter_files() -> Iterator[RuntimeFile]:
 
 def python_image() -> bytes:
     """The interpreter's program, able to find its own library where it will be mounted."""
-    program = Path(os.path.realpath(sys._base_executable))  # type: ignore[attr-defined]
-    image = program.read_bytes()
-    if _shared_library() is None:
+    image = _program()
+    if _shared_library() is None or (library_path(image) or "").startswith("$ORIGIN/../lib"):
         return image
     moved = with_library_path(image, f"{PYTHON_ROOT}/lib")
     if moved is not None:
@@ -92,15 +93,19 @@ def python_image() -> bytes:
     )
 
 
+def _program() -> bytes:
+    return Path(os.path.realpath(sys._base_executable)).read_bytes()  # type: ignore[attr-defined]
+
+
 def _shared_library() -> Path | None:
-    """The interpreter's library, when it has one outside the system's library folders."""
-    if not sysconfig.get_config_var("Py_ENABLE_SHARED"):
-        return None
+    """The interpreter's library, when it needs one from outside the system's folders."""
     name = str(sysconfig.get_config_var("INSTSONAME"))
-    stored = library_path(Path(os.path.realpath(sys._base_executable)).read_bytes())  # type: ignore[attr-defined]
-    places = [*(stored or "").split(":"), str(sysconfig.get_config_var("LIBDIR"))]
-    places.append(f"{sys.base_prefix}/lib")
-    for place in places:
+    image = _program()
+    if not needs_library(image, name):
+        return None
+    beside = f"{sys.base_prefix}/lib"
+    stored = (library_path(image) or "").replace("$ORIGIN/../lib", beside)
+    for place in (*stored.split(":"), str(sysconfig.get_config_var("LIBDIR")), beside):
         path = Path(place, name)
         if place and path.is_file():
             real = Path(os.path.realpath(path))

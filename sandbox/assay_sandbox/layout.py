@@ -19,7 +19,7 @@ from assay_sandbox.textproto import Message
 
 __all__ = ["Expected", "Layout", "layout_of", "system_layout"]
 
-INIT_PATH = "/assay/init.py"
+INIT_PATH = "/.assay/init.py"
 RESERVED = ("/bin", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/sbin", "/usr")
 SYSTEM_DIRECTORIES = (
     *("/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32"),

@@ -153,7 +153,7 @@ class JailProcess:
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
         if not self._finished.wait(left):
             self._end(OutcomeStatus.TIMED_OUT, "deadline")
-            self._finished.wait()
+        self._thread.join()
         if self._failure is not None:
             raise self._failure
         assert self._record is not None
@@ -190,8 +190,8 @@ class JailProcess:
             for descriptor in self._streams:
                 os.close(descriptor)
             with self._lock:
-                self._finished.set()
                 os.close(self._wake)
+                self._finished.set()
 
     def _follow(self) -> None:
         poll = select.poll()

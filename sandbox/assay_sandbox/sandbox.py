@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from assay.api import (
     Capabilities,
+    Finding,
     Hasher,
     HostIds,
     JailSpec,
@@ -20,7 +21,7 @@ from assay.api import (
     SandboxUnavailable,
     Store,
 )
-from assay_sandbox.doctor import blame
+from assay_sandbox.doctor import blame, diagnose
 from assay_sandbox.launch import LaunchPlan, launch, nsjail_program, read_mounts
 from assay_sandbox.layout import layout_of, system_layout
 from assay_sandbox.mounted import check_mounts
@@ -53,6 +54,10 @@ class NsjailSandbox:
         """What works here, found by starting a trivial jail once a process; never raises."""
         return _measured()[0]
 
+    def diagnose(self) -> tuple[Finding, ...]:
+        """Every layer of this host that matters to jails, in a fixed order."""
+        return diagnose()
+
     def runtime(self, spec: Mapping[str, Any], store: Store, hasher: Hasher) -> Runtime:
         """Prepare a declared runtime; an empty spec is this interpreter and the test tools."""
         from assay_sandbox.runtime import prepare
@@ -69,8 +74,8 @@ class NsjailSandbox:
         check_limits(spec.limits)
         layout = layout_of(spec, _init_program())
         jail = launch(plan, layout, loopback=spec.network is Network.LOOPBACK)
-        mounts, inside = jail.handshake()
         try:
+            mounts, inside = jail.handshake()
             if inside != plan.ids:
                 raise SandboxFailed("ids", "the init runs as another user than planned")
             check_mounts(mounts, layout.expected)

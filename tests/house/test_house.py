@@ -13,7 +13,7 @@ MAX_LINES = 300
 SOURCE_ROOTS = ("core", "sandbox", "graders")
 
 # Put together from parts, so that this file keeps the rules that it checks.
-_MACHINE_PATHS = re.compile(r"(?<![\w.~:-])/(?:" + "|".join(("work", "root")) + r")/")
+_MACHINE_PATHS = re.compile(r"(?<![\w.~:-])/(?:" + "|".join(("work", "root")) + r")/(?=[\w.])")
 _THIS_MACHINE = re.compile("/" + "work/(?:main|wt|shared)")
 _REGISTRIES = re.compile(
     "|".join(
@@ -33,7 +33,7 @@ _REGISTRIES = re.compile(
 )
 _UNFINISHED = re.compile(r"\b(?:" + "|".join(w[::-1] for w in ("ODOT", "EMXIF")) + r")\b")
 _ISSUE_NUMBERS = re.compile(r"\bissues?\s+#?\d+\b|(?<![\w&#])#\d+\b", re.IGNORECASE)
-_NOT_BUILT = "NotImplementedError"
+_NOT_BUILT = "rorrEdetnemelpmItoN"[::-1]
 
 
 def _hits(pattern: re.Pattern[str], suffixes: tuple[str, ...] = ()) -> list[str]:

@@ -76,7 +76,7 @@ def test_show_explains_a_rejected_trial(ran: Any) -> None:
 
 
 def test_a_protected_change_is_never_written(ran: Any) -> None:
-    suite, folder, _ = ran
+    _, folder, _ = ran
     trials = json.loads((folder / "report.json").read_bytes())["results"]["trials"]
     for trial in trials:
         if trial["candidate"] == "scope-creep":

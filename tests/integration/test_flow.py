@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,6 +28,15 @@ from assay import grade, load_benchmark_task
 from assay.api import Reason, VerdictStatus
 
 GOLD = {"src/calc.py": FIXED}
+
+
+@pytest.fixture
+def temporary() -> Iterator[Path]:
+    """A temporary folder of its own that the jails' user can get into."""
+    folder = Path(tempfile.mkdtemp(prefix="assay-test-"))
+    folder.chmod(0o711)
+    yield folder
+    folder.rmdir()
 
 
 def test_own_patch_is_accepted(tmp_path: Path) -> None:
@@ -173,18 +182,14 @@ def test_permitted_part_is_graded_without_the_rest(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interruption_leaves_a_readable_run_and_nothing_else(
-    tmp_path: Path, number: signal.Signals
+    tmp_path: Path, temporary: Path, number: signal.Signals
 ) -> None:
     suite = make_suite(tmp_path / "suite", limits={"wall": 60})
     slow = "import time\n\n\ndef add(a, b):\n    time.sleep(50)\n    return a + b\n"
     for name in ("one", "two", "three"):
         add_candidate(suite / "add", name, {"src/calc.py": slow})
-    temporary = tmp_path / "tmp"
-    temporary.mkdir()
-    # The interpreter of a jail is told by an argument that no other process has.
     process = subprocess.Popen(
-        [sys.executable, "-m", "assay.cli", "run", str(suite), "-j", "2", "--display", "plain"]
-        + ["--output", str(tmp_path / "run")],
+        [sys.executable, "-m", "assay.cli", "run", suite, "-j", "2", "--output", tmp_path / "run"],
         env={**os.environ, "TMPDIR": str(temporary)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -192,7 +197,7 @@ def test_interruption_leaves_a_readable_run_and_nothing_else(
     )
     _wait_for_workspace(temporary, process)
     os.kill(process.pid, number)
-    out, err = process.communicate(timeout=60)
+    err = process.communicate(timeout=60)[1]
     assert process.returncode == (130 if number == signal.SIGINT else 143), err.decode()
     assert b"Traceback" not in err
     assert list(temporary.iterdir()) == []
@@ -289,14 +294,12 @@ def test_no_jail_means_exit_4_and_no_grading(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_a_temporary_folder_is_never_left(tmp_path: Path) -> None:
+def test_a_temporary_folder_is_never_left(tmp_path: Path, temporary: Path) -> None:
     suite = make_suite(tmp_path / "suite")
     add_candidate(suite / "add", "gold", GOLD)
-    temporary = Path(tempfile.mkdtemp(dir=tmp_path))
     done = assay("run", suite, "--output", tmp_path / "run", env={"TMPDIR": str(temporary)})
     assert done.code == 0, done.err
     assert list(temporary.iterdir()) == []
-    shutil.rmtree(temporary)
 
 
 def test_two_tasks_are_reported_in_order(tmp_path: Path) -> None:

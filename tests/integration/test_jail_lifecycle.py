@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
+import attrs
 import pytest
-from support.jail import limits, python, session, shell
+from support.jail import limits, python, runtime, sandbox, session, shell, spec
 from support.processes import Watched, children, descendants, open_descriptors
 
 from assay.api import OutcomeStatus, SandboxFailed, UsageError
@@ -43,10 +46,6 @@ time.sleep(600)
 
 
 def test_nothing_outlives_a_killed_supervisor() -> None:
-    import pickle
-
-    from support.jail import spec
-
     paths = [str(Path(place).parent) for place in (__file__,)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path, *paths])}
     with subprocess.Popen(
@@ -96,6 +95,13 @@ def test_closing_ends_everything_inside_before_it_returns() -> None:
         jail.close()
         with pytest.raises(UsageError):
             jail.start(shell("true"))
+
+
+def test_a_jail_without_an_interpreter_fails_at_its_start() -> None:
+    empty = attrs.evolve(runtime(), mounts=())
+    with pytest.raises(SandboxFailed) as failed:
+        sandbox().open(spec(runtime=empty))
+    assert (failed.value.stage, failed.value.detail) == ("start", "init")
 
 
 def test_closing_while_another_thread_waits() -> None:
@@ -181,6 +187,4 @@ def test_the_last_command_is_gone_before_the_next_starts() -> None:
 
 
 def _soon() -> float:
-    import time
-
     return time.monotonic() + 30

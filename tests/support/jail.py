@@ -42,8 +42,12 @@ def store() -> Store:
 
 
 def _remove(root: Path, owner: int) -> None:
-    if os.getpid() != owner:
-        return
+    if os.getpid() == owner:
+        remove_store(root)
+
+
+def remove_store(root: Path) -> None:
+    """Remove a store, whose folders are read-only."""
     for place, folders, _ in os.walk(root):
         for folder in folders:
             Path(place, folder).chmod(0o700)

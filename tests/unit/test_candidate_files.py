@@ -68,6 +68,11 @@ def test_patch_keeps_its_bytes(tmp_path: Path) -> None:
     assert candidate.expect.required == {Reason.HIDDEN_TESTS_FAILED}
 
 
+def test_compiled_files_that_an_installer_leaves_are_no_error(tmp_path: Path) -> None:
+    left = {"files/src/a.py": "x", "files/src/__pycache__/a.cpython-311.pyc": b"\0"}
+    assert read(tmp_path, left, files=["src/a.py"]).files == {"src/a.py": b"x"}
+
+
 def test_hostile_paths_are_kept_as_text_for_the_boundary(tmp_path: Path) -> None:
     candidate = read(
         tmp_path,

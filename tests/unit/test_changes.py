@@ -15,7 +15,6 @@ from assay.api import (
     Refused,
     RefusedKind,
     TreeManifest,
-    TreeRefused,
     UnsafePath,
 )
 from assay.api.changes import compare, edited_manifest
@@ -128,5 +127,6 @@ def test_unsafe_paths_and_collisions_are_refused() -> None:
         edit({"../x": FileWrite(b"")})
     with pytest.raises(UnsafePath):
         edit({}, "/etc")
-    with pytest.raises(TreeRefused, match="collision"):
+    with pytest.raises(CandidateMalformed, match="TOP: case-fold") as error:
         edit({"TOP": FileWrite(b"")})
+    assert error.value.reason is Reason.UNSAFE_PATH

@@ -91,7 +91,7 @@ def test_new_files_have_exactly_the_mode_that_was_asked_for(tmp_path: Path) -> N
 
 
 def test_removes_trees_deeper_than_any_path(tmp_path: Path) -> None:
-    remove(deep(tmp_path / "t", 3000))
+    remove(deep(tmp_path / "t", 1500))
 
 
 def test_removes_wide_trees_and_every_kind(tmp_path: Path) -> None:

@@ -22,9 +22,10 @@ from assay.api import (
     Task,
     TreeRefused,
 )
+from assay.benchmark import BenchmarkTask
 from assay.builtin.copier import CopyCopier
 from assay.builtin.workspace import CopyWorkspace
-from assay.fixtures import BenchmarkTask, SourceGuard, fixture_copy, with_fixture_copy
+from assay.fixtures import SourceGuard, fixture_copy, with_fixture_copy
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def task(tmp_path: Path, scratch: Path) -> BenchmarkTask:
     folder = make(tmp_path / "fixture", {"a.py": File(b"original"), "d": {"b": File(b"2")}})
     named = Task(id="task-1", category="c", prompt="p", fixture=rel("fixture"))
-    return BenchmarkTask(named, str(folder))
+    return BenchmarkTask(named, "suite", str(folder))
 
 
 class Boom(Exception):

@@ -132,6 +132,21 @@ def test_modules_of_the_tree_never_replace_the_runners_own(tmp_path: Path):
     assert outcomes(report) == {"test_a.py::test_a": "passed"}
 
 
+def test_helpers_beside_the_tests_win_over_the_code_under_test(tmp_path: Path):
+    write_tree(
+        tmp_path,
+        {
+            "src/helper.py": "VALUE = 'hostile'\n",
+            "tests/helper.py": "VALUE = 'trusted'\n",
+            "tests/test_a.py": "import helper\ndef test_a(): assert helper.VALUE == 'trusted'\n",
+        },
+    )
+
+    report = run_pytest(tmp_path, "tests/test_a.py", roots=("src",))
+
+    assert outcomes(report) == {"tests/test_a.py::test_a": "passed"}
+
+
 def test_a_file_that_does_not_load_is_reported(tmp_path: Path):
     write_tree(tmp_path, {"test_a.py": "import absent\n", "test_b.py": "def test_b(): pass\n"})
 

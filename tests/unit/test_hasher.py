@@ -333,7 +333,7 @@ def test_locale_zone_and_hash_seed_never_enter(tmp_path: Path) -> None:
     for surroundings in SURROUNDINGS:
         done = subprocess.run(
             [sys.executable, "-c", code, str(tmp_path)],
-            env={"PATH": os.environ["PATH"], **surroundings},
+            env={"PYTHONPATH": os.pathsep.join(sys.path), **surroundings},
             capture_output=True,
             text=True,
             check=True,

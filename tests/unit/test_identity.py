@@ -10,8 +10,9 @@ import pytest
 from support.distributions import GOOD_PLUGIN, install
 from support.suites import write
 
-from assay.api import InvalidInput
+from assay.api import IdentityMismatch, InvalidInput
 from assay.identity import (
+    check_plugin_pins,
     distribution_identity,
     environment,
     environment_digest,
@@ -44,6 +45,15 @@ def test_every_source_file_counts_and_caches_do_not(site: Path) -> None:
     assert len({first.digest, second.digest, third.digest}) == 3
 
 
+def test_b77_a_stale_empty_metadata_folder_hides_nothing(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = distribution_identity("acme-identity")
+    (tmp_path / "stale/acme_identity-0.9.dist-info").mkdir(parents=True)
+    monkeypatch.syspath_prepend(str(tmp_path / "stale"))
+    assert distribution_identity("acme-identity") == before
+
+
 def test_an_absent_distribution_is_named() -> None:
     with pytest.raises(InvalidInput, match="distribution no-such-dist is not installed"):
         distribution_identity("no-such-dist")
@@ -65,3 +75,13 @@ def test_the_environment_is_plain_stable_data_without_places(site: Path) -> None
     assert json.loads(text) == data
     assert str(site) not in text
     assert environment_digest(data) != environment_digest(environment(plugins))
+
+
+def test_plugin_pins_hold_only_for_what_is_installed_exactly_so(site: Path) -> None:
+    found = distribution_identity("acme-identity")
+    pin = {"version": found.version, "digest": found.digest}
+    check_plugin_pins({"acme-identity": pin})
+    write(site, {"acme_identity/plugin.py": GOOD_PLUGIN + "# changed\n"})
+    absent = {"version": "1", "digest": found.digest}
+    with pytest.raises(IdentityMismatch, match="plugin acme-identity, plugin acme-none"):
+        check_plugin_pins({"acme-none": absent, "acme-identity": pin})

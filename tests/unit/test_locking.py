@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.suites import StubHasher, StubRegistry, encoded, task_document, write, write_task
 
-from assay.api import InvalidInput, RevisionMismatch
+from assay.api import IdentityMismatch, InvalidInput, RevisionMismatch
 from assay.locking import LockResult, lock_suite
 from assay.suites import open_suite
 
@@ -93,3 +93,14 @@ def test_a_folder_without_suite_json_has_no_place_for_pins(tmp_path: Path) -> No
     write_task(tmp_path, task_document())
     with pytest.raises(InvalidInput, match=r"has no suite\.json"):
         lock(tmp_path)
+
+
+def test_named_plugins_are_pinned_too_and_guard_the_suite(suite: Path) -> None:
+    stale = {"attrs": {"version": "0", "digest": "sha256:" + "0" * 64}}
+    write(suite, {"suite.json": encoded({**HEADER, "plugins": stale})})
+    with pytest.raises(IdentityMismatch, match="plugin attrs"):
+        open_suite(str(suite), StubRegistry())
+    assert lock(suite, check=True).drift[-1] == "plugin attrs: differs from its pin"
+    lock(suite)
+    assert open_suite(str(suite), StubRegistry()).task_ids() == ("task-1", "task-10")
+    assert lock(suite, check=True).drift == ()

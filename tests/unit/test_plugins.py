@@ -211,3 +211,69 @@ def test_nothing_is_written_to_the_home_folder(tmp_path: Path) -> None:
     )
     assert "pytest" in done.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ("def __init__(self): raise KeyError('secret')", "raised KeyError"),
+        ("pass", "has no attrs class Options"),
+        ("Options = dict", "has no attrs class Options"),
+        ("Options = Missing", "has a class Options with types that can't be read from JSON"),
+        ("Options = Odd", "has a class Options with types that can't be read from JSON"),
+    ],
+)
+def test_a_grader_that_is_badly_written_is_one_clear_line(
+    site: Path, request: pytest.FixtureRequest, body: str, problem: str
+) -> None:
+    module = f"acme_badly_{abs(hash(request.node.name))}"
+    source = f"""
+from attrs import frozen
+
+@frozen
+class Missing:
+    a: "Nowhere"
+
+@frozen
+class Odd:
+    a: int | str
+
+class Good:
+    api = "1.0"
+    {body}
+"""
+    install(site, "acme", {GRADERS: {"p": f"{module}:Good"}}, {f"{module}.py": source})
+    spec = GraderSpec("g", "p", GraderRole.VISIBLE, {"a": 1})
+    with pytest.raises(PluginFailed) as caught:
+        Registry().grader(spec, "task.json", "graders[0]")
+    assert str(caught.value) == f"plugin p (acme): {problem}"
+
+
+def test_fixed_tuples_and_literals_are_strict(site: Path) -> None:
+    source = """
+from typing import Literal
+from attrs import frozen
+
+@frozen
+class Options:
+    pair: tuple[int, str] = (0, "")
+    mode: Literal["a", "b"] = "a"
+
+class Good:
+    api = "1.0"
+    Options = Options
+"""
+    install(site, "acme", {GRADERS: {"t": "acme_tuples:Good"}}, {"acme_tuples.py": source})
+    registry = Registry()
+    for options, problem in (
+        ({"pair": "ab"}, "pair: must be a list of 2 values"),
+        ({"pair": [1]}, "pair: must be a list of 2 values"),
+        ({"pair": [1, 2]}, "pair[1]: must be text"),
+        ({"mode": "sesame"}, "mode: must be one of: a, b"),
+    ):
+        spec = GraderSpec("g", "t", GraderRole.VISIBLE, options)
+        with pytest.raises(ManifestError) as caught:
+            registry.grader(spec, "task.json", "graders[0]")
+        assert str(caught.value) == f"task.json: graders[0].options.{problem}"
+    spec = GraderSpec("g", "t", GraderRole.VISIBLE, {"pair": [1, "x"], "mode": "b"})
+    assert registry.grader(spec, "task.json", "graders[0]")[1].pair == (1, "x")

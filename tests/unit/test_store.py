@@ -131,7 +131,7 @@ def test_a_spoiled_tree_is_never_used_and_can_be_added_again(
 def test_a_tree_that_was_removed_is_gone(source: Path, tmp_path: Path) -> None:
     store = Store(tmp_path / "store", HASHER)
     kept = Path(store.tree(add(store, source)) or "")
-    kept.rename(tmp_path / "elsewhere")
+    kept.rename(kept.with_name("elsewhere"))
     assert store.tree(manifest_of(source).ref) is None
 
 

@@ -132,10 +132,11 @@ def test_a_folder_of_task_folders_is_one_candidate_per_task(tmp_path: Path) -> N
 
 
 def test_a_folder_with_a_manifest_is_a_candidate_folder(tmp_path: Path) -> None:
-    manifest = {"schema": 1, "id": "gold", "kind": "patch", "patch": "x.diff"}
+    manifest: dict[str, object] = {"schema": 1, "id": "gold", "kind": "patch", "patch": "x.diff"}
+    manifest |= {"expect": {"verdict": "rejected", "required": ["no-changes"]}}
     root = write(tmp_path / "any", {"candidate.json": encoded(manifest), "x.diff": CR_INSIDE})
     found = load_candidates(str(root), ("add-1",))
-    assert [(c.id, c.patch) for c in found.candidates] == [("gold", CR_INSIDE)]
+    assert [(c.id, c.patch, c.expect) for c in found.candidates] == [("gold", CR_INSIDE, None)]
 
 
 def malformed(root: Path) -> Candidate:
@@ -167,7 +168,7 @@ def test_names_that_are_no_text_are_kept_for_the_boundary(tmp_path: Path) -> Non
     assert candidate.digest.startswith("sha256:")
 
 
-@pytest.mark.parametrize("name", ["none", "a\0b", "none.patch"])
+@pytest.mark.parametrize("name", ["none", "a\0b", "none.patch", "x" * 5000])
 def test_nothing_there_is_named_without_its_place(tmp_path: Path, name: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         load_candidates(f"{tmp_path}/{name}", TASKS)

@@ -226,3 +226,9 @@ def test_a_scheme_counts_only_when_a_reader_has_it(tmp_path: Path) -> None:
 def test_an_absent_suite_is_named_without_its_place(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"^suite none: no such folder$"):
         open_suite(str(tmp_path / "none"))
+
+
+@pytest.mark.parametrize("location", ["", "dir:", "x" * 5000, "a\0b", "dir:a\0b"])
+def test_a_location_that_can_be_no_folder_is_one_short_line(location: str) -> None:
+    with pytest.raises(InvalidInput, match=r"^suite .{0,64}: no such folder$"):
+        open_suite(location, StubRegistry())

@@ -144,15 +144,15 @@ def test_a_refused_value_is_never_shown() -> None:
     [
         "see /home/ann/repo",
         "(/root/x)",
-        "write to /tmp",
         "`/tmp/out.txt`",
         "in /Users/ann/x",
         r"C:\work\x",
+        r"'C:\\work'",
         "open C:/work/x",
-        r"\\server\share",
-        "file:///x",
+        "file:///home/ann/x",
         "/var/tmp/a",
         "in '/workspace/src'",
+        "first\n/home/ann",
     ],
 )
 def test_prompts_with_paths_of_a_machine_are_refused(text: str) -> None:
@@ -166,6 +166,8 @@ def test_prompts_with_paths_of_a_machine_are_refused(text: str) -> None:
         "the path src/home/x and docs/tmp/y",
         "https://example.org/home/index.html",
         "use `a/b` or ratio 1:2 and c:d",
+        r"match `\\d\w` or \\n\t",
+        "the routes /home and /media/logo, file:///etc/x",
         "drop / and \\ from names; escape \\n",
         "tmp/ is ignored, see ./tmp/x and ~/tmp",
     ],
@@ -203,8 +205,11 @@ def test_id_must_equal_the_folder_before_paths_are_judged() -> None:
         parse_task(data, folder="task-1")
 
 
-def test_the_suite_gives_trust_and_categories() -> None:
-    suite = SuiteHeader("s", ("text",), 1, require_trust=Trust.ISOLATED)
+def test_the_suite_gives_trust_categories_and_runtime() -> None:
+    shared = {"python": "3.12", "node": 20}
+    suite = SuiteHeader("s", ("text",), 1, require_trust=Trust.ISOLATED, runtime=shared)
+    own = parse_task(encoded(task_document(runtime={"node": 22})), suite=suite)
+    assert own.runtime == {"node": 22, "python": "3.12"}
     assert parse_task(encoded(task_document()), suite=suite).require_trust is Trust.ISOLATED
     with pytest.raises(ManifestError, match="category: must be one of the suite's"):
         parse_task(encoded(task_document(category="other")), suite=suite)

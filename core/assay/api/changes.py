@@ -12,7 +12,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from assay.api.errors import CandidateMalformed
+from assay.api.errors import CandidateMalformed, TreeRefused
 from assay.api.interfaces import Hasher
 from assay.api.paths import is_ignored, parent, relpath
 from assay.api.reasons import Reason
@@ -124,7 +124,7 @@ def edited_manifest(base: TreeManifest, edits: Edits, hasher: Hasher) -> TreeMan
     the way (a directory where the file goes, a file where a directory is needed); then a
     directory left empty by deletions goes too, as git has it. `executable` None keeps the
     bit of the file that `base` has at the path. Raises what `check_edits` raises, and
-    TreeRefused for a case-fold or normalisation collision.
+    CandidateMalformed for a case-fold or normalisation collision.
     """
     check_edits(edits)
     before = {entry.path: entry for entry in base.entries}
@@ -143,7 +143,10 @@ def edited_manifest(base: TreeManifest, edits: Edits, hasher: Hasher) -> TreeMan
             tree[directory] = Entry(directory, EntryKind.DIR)
         tree[path] = _written(path, write, before.get(path))
     _drop_emptied(tree, shrunk)
-    return hasher.manifest(tree.values())
+    try:
+        return hasher.manifest(tree.values())
+    except TreeRefused as error:
+        raise CandidateMalformed(str(error), Reason.UNSAFE_PATH) from None
 
 
 def _written(path: RelPath, write: FileWrite, before: Entry | None) -> Entry:

@@ -20,7 +20,6 @@ from assay.api.files import (
     FILE_FLAGS,
     copy_fault,
     open_directory,
-    opened,
     special_kind,
     write_all,
 )
@@ -132,30 +131,38 @@ def _mismatch(entry: Entry) -> CopyMismatch:
 
 
 def _copy_file(level: _Level, entry: Entry, layout: Layout) -> Entry:
-    name = components(entry.path)[-1].encode("utf-8")
-    with opened(_open_source(level.source, name, FILE_FLAGS, entry)) as reader:
+    name = entry.path.rpartition("/")[2].encode("utf-8")
+    reader = _open_source(level.source, name, FILE_FLAGS, entry)
+    try:
         info = os.fstat(reader)
         if special_kind(info) is not None or not stat.S_ISREG(info.st_mode):
             raise _mismatch(entry)
-        with opened(os.open(name, _CREATE, 0o600, dir_fd=level.target)) as writer:
-            size, digest = _transfer(reader, writer, entry)
-            executable = bool(info.st_mode & stat.S_IXUSR)
-            copied = Entry(entry.path, EntryKind.FILE, executable, size, digest)
-            if copied != entry:
-                raise _mismatch(entry)
+        executable = bool(info.st_mode & stat.S_IXUSR)
+        writer = os.open(name, _CREATE, 0o600, dir_fd=level.target)
+        try:
+            size, digest = _transfer(reader, writer, entry.size)
             give(writer, layout.program if executable else layout.file, layout)
+        finally:
+            os.close(writer)
+    finally:
+        os.close(reader)
+    copied = Entry(entry.path, EntryKind.FILE, executable, size, digest)
+    if copied != entry:
+        raise _mismatch(entry)
     return copied
 
 
-def _transfer(reader: int, writer: int, entry: Entry) -> tuple[int, Digest]:
-    """Copy and digest; one byte more than expected is read, to see growth at once."""
+def _transfer(reader: int, writer: int, expected: int) -> tuple[int, Digest]:
+    """Copy and digest; one byte more than expected is asked for, to see growth at once."""
     hashed = hashlib.sha256()
     size = 0
-    while size <= entry.size:
-        part = os.read(reader, min(_BLOCK, entry.size - size + 1))
-        if not part:
-            break
+    while size <= expected:
+        wanted = min(_BLOCK, expected - size + 1)
+        part = os.read(reader, wanted)
         hashed.update(part)
         write_all(writer, part)
         size += len(part)
+        if len(part) < wanted:
+            # A regular file gives less than was asked for at its end only.
+            break
     return size, Digest("sha256:" + hashed.hexdigest())

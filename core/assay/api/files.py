@@ -162,9 +162,9 @@ def write_new(directory: int, name: Name, content: bytes, mode: int) -> None:
 
 def write_all(descriptor: int, content: bytes) -> None:
     """Write every byte, however many calls the kernel wants for it."""
-    view = memoryview(content)
-    while view:
-        view = view[os.write(descriptor, view) :]
+    written = os.write(descriptor, content)
+    while written < len(content):
+        written += os.write(descriptor, memoryview(content)[written:])
 
 
 def copy_fault(error: OSError, what: str) -> CopyFailed:

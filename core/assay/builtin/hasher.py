@@ -7,6 +7,7 @@ is a new contract with a new name.
 from __future__ import annotations
 
 import hashlib
+import re
 import struct
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
@@ -17,20 +18,18 @@ from assay.api import (
     EntryKind,
     InvalidInput,
     RefusedKind,
-    RelPath,
     Scan,
     TreeLimits,
     TreeManifest,
     TreeRef,
     TreeRefused,
-    parent,
 )
 from assay.builtin.walk import Walk, folded, is_safe
 
 __all__ = ["TreeHasher"]
 
 _DIGEST_PREFIX = "sha256:"
-_HEX = frozenset("0123456789abcdef")
+_DIGEST = re.compile("sha256:[0-9a-f]{64}")
 
 
 def _field(content: bytes) -> bytes:
@@ -111,15 +110,15 @@ def _record(entry: Entry) -> bytes:
 
 
 def _check(ordered: Sequence[Entry]) -> None:
-    kinds = {entry.path: entry.kind for entry in ordered}
+    kinds: dict[str, EntryKind] = {entry.path: entry.kind for entry in ordered}
     if len(kinds) != len(ordered):
         raise InvalidInput("tree: one path stands for two entries")
     for entry in ordered:
         path = entry.path
-        if path.startswith("/") or not is_safe(path.rpartition("/")[2], path, path.count("/") + 1):
+        above, slash, name = path.rpartition("/")
+        if not is_safe(name, path, path.count("/") + 1):
             raise InvalidInput("tree: an entry's path is not a relative path")
-        above = parent(path)
-        if above is not None and kinds.get(above) is not EntryKind.DIR:
+        if slash and kinds.get(above) is not EntryKind.DIR:
             raise InvalidInput("tree: an entry stands outside any directory of the tree")
         _check_content(entry)
     _check_collisions(kinds)
@@ -130,17 +129,16 @@ def _check_content(entry: Entry) -> None:
         if entry.size or entry.digest or entry.executable:
             raise InvalidInput("tree: a directory has no size, digest or execute bit")
         return
-    digest = entry.digest.removeprefix(_DIGEST_PREFIX)
-    if entry.digest[:7] != _DIGEST_PREFIX or len(digest) != 64 or set(digest) - _HEX:
+    if not _DIGEST.fullmatch(entry.digest):
         raise InvalidInput("tree: a digest is sha256: and 64 lower-case hexadecimal digits")
     if not 0 <= entry.size < 2**63:
         raise InvalidInput("tree: a size lies outside its range")
 
 
-def _check_collisions(paths: Iterable[RelPath]) -> None:
+def _check_collisions(paths: Iterable[str]) -> None:
     """The first path, in path order, that another one is equal to when case is folded."""
-    seen: dict[str, RelPath] = {}
-    colliding: list[RelPath] = []
+    seen: dict[str, str] = {}
+    colliding: list[str] = []
     for path in paths:
         first = seen.setdefault(folded(path), path)
         if first is not path:

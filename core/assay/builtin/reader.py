@@ -45,8 +45,8 @@ class DirectoryReader:
     def open(self, location: str) -> SuiteFiles:
         """The suite's files; raises InvalidInput when there is no such folder."""
         root = os.path.abspath(location)
-        if not os.path.isdir(root):
-            raise InvalidInput(f"suite {printable(Path(root).name)}: no such folder")
+        if not os.path.isdir(location):
+            raise InvalidInput(f"suite {printable(Path(location).name)[:64]}: no such folder")
         return DirectoryFiles(root)
 
 

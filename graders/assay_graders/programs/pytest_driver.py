@@ -2,8 +2,9 @@
 
 Started as `python -I -B pytest_driver.py CONFIG` with CONFIG a JSON object: `base` (ids and
 rootdir are relative to it), `tests` (absolute files) and `roots` (absolute folders of the code
-under test). The interpreter's own modules always win over the roots: those are appended to
-`sys.path` only after pytest is imported. Nothing in the graded tree configures the run.
+under test). `sys.path` grows only after pytest is imported, and only at its end: the folders of
+the tests, then the roots, so that code under test replaces no other module. Nothing in the
+graded tree configures the run.
 `CONFIG` may be the word `probe`: then it only shows that pytest can be imported.
 """
 
@@ -90,7 +91,8 @@ def _run(config: dict[str, Any], channel: int) -> int:
     for name in [name for name in os.environ if name.startswith("PYTEST_")]:
         del os.environ[name]
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    sys.path.extend(config["roots"])
+    folders = [os.path.dirname(test) for test in config["tests"]]
+    sys.path.extend(dict.fromkeys(folders + config["roots"]))
     recorder = Recorder()
     arguments = [
         "-c/dev/null",

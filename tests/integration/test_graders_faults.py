@@ -1,0 +1,124 @@
+"""Whose fault it is: what the host or the suite lacks is never the candidate's."""
+
+import attrs
+import pytest
+from support.grading import GRADERS, grade
+from support.jail import runtime
+
+from assay.api import GraderUnfit, Limits, OutcomeStatus, TestOutcome
+from assay_graders.command import CommandOptions
+from assay_graders.node_test import NodeTestOptions
+from assay_graders.pytest_grader import PytestOptions
+
+TREE = {"src/calc.py": "def two(): return 2\n", "data/in.txt": "2\n"}
+PASSING = "def test_a(): pass\n"
+
+
+def test_a_hidden_test_file_that_the_suite_lacks_is_unfit():
+    options = PytestOptions(("absent.py",), ("absent.py::test_a",), hidden=True)
+
+    with pytest.raises(GraderUnfit, match=r"tests\[0\] is not in the task"):
+        grade(GRADERS["pytest"], options, TREE, hidden={"other.py": PASSING})
+
+
+def test_a_visible_test_file_that_nobody_deleted_is_unfit():
+    options = PytestOptions(("absent.py",), ("absent.py::test_a",))
+
+    with pytest.raises(GraderUnfit, match=r"tests\[0\] is not in the task"):
+        grade(GRADERS["pytest"], options, TREE)
+
+
+def test_a_missing_tool_is_unfit_and_says_why():
+    lacking = attrs.evolve(runtime(), tools={}, unavailable={"node": "not found on this host"})
+    options = NodeTestOptions(("a.mjs",), ("a.mjs > a",))
+
+    with pytest.raises(GraderUnfit, match="no node: not found on this host"):
+        grade(GRADERS["node-test"], options, {"a.mjs": ""}, runtime_changes=lacking)
+
+
+def test_a_runtime_without_pytest_is_unfit():
+    lacking = attrs.evolve(runtime(), tools={"python": "/runtime/python/bin/python3"})
+    options = PytestOptions(("t.py",), ("t.py::test_a",))
+
+    with pytest.raises(GraderUnfit, match="test runner does not start"):
+        grade(GRADERS["pytest"], options, {"t.py": PASSING}, runtime_changes=lacking)
+
+
+def test_options_with_a_problem_are_unfit():
+    with pytest.raises(GraderUnfit, match="isolated mode is not available yet"):
+        grade(
+            GRADERS["pytest"],
+            PytestOptions(("t.py",), ("t.py::test_a",), mode="isolated"),
+            {"t.py": PASSING},
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "passed"),
+    [
+        (CommandOptions(("python", "-c", "print(1)")), True),
+        (CommandOptions(("python", "-c", "raise SystemExit(3)")), False),
+        (CommandOptions(("python", "-c", "import os; os.abort()")), False),
+        (CommandOptions(("/bin/sh", "-c", "test -f in.txt"), cwd="data"), True),
+        (CommandOptions(("/bin/sh", "-c", "test -d /hidden")), False),
+    ],
+    ids=["exits-0", "exits-3", "dies", "cwd", "no-hidden-files"],
+)
+def test_a_command_passes_iff_it_exits_with_0(options: CommandOptions, passed: bool):
+    facts, _ = grade(GRADERS["command"], options, TREE)
+
+    assert [test.id for test in facts.tests] == ["tests"]
+    assert facts.passed is passed
+
+
+def test_a_command_may_read_hidden_files():
+    options = CommandOptions(("/bin/sh", "-c", "cat /hidden/note"), hidden=True)
+
+    facts, kept = grade(GRADERS["command"], options, TREE, hidden={"note": "hello\n"})
+
+    assert facts.passed
+    assert kept == {"stdout": b"hello\n", "stderr": b""}
+
+
+def test_a_command_at_its_limit_is_not_completed():
+    options = CommandOptions(("python", "-c", "while True: pass"))
+
+    facts, _ = grade(GRADERS["command"], options, TREE, limits=Limits(wall=0.5))
+
+    assert facts.outcome is not None
+    assert facts.outcome.status is OutcomeStatus.TIMED_OUT
+    assert not facts.completed
+    assert not facts.passed
+
+
+def test_a_command_that_the_runtime_lacks_is_unfit():
+    with pytest.raises(GraderUnfit, match="the runtime has no ruby"):
+        grade(GRADERS["command"], CommandOptions(("ruby", "-v")), TREE)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        CommandOptions(("/workspace/absent",)),
+        CommandOptions(("./absent",)),
+        CommandOptions(("data/in.txt",)),
+        CommandOptions(("/workspace/data/in.txt/x",)),
+        CommandOptions(("python", "-V"), cwd="absent"),
+        CommandOptions(("python", "-V"), cwd="data/in.txt"),
+    ],
+    ids=lambda options: " ".join((*options.argv, options.cwd)),
+)
+def test_what_a_candidate_can_take_from_its_tree_is_its_own_fault(options: CommandOptions):
+    facts, _ = grade(GRADERS["command"], options, TREE)
+
+    assert facts.tests[0].outcome is TestOutcome.FAILED
+    assert facts.outcome is not None
+    assert facts.outcome.exit_code == 127
+
+
+@pytest.mark.parametrize("program", ["/bin/absent", "/hidden/absent"])
+def test_a_program_outside_the_tree_is_the_suites_fault(program: str):
+    options = CommandOptions((program,), hidden=True)
+
+    with pytest.raises(GraderUnfit, match="can't be started in this runtime: ENOENT"):
+        grade(GRADERS["command"], options, TREE, hidden={"note": ""})

@@ -1,0 +1,207 @@
+"""Grades small trees in real jails, without the trial that normally surrounds a grader."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from attrs import field, frozen
+from support.jail import runtime, sandbox, store
+from support.programs import write_tree
+
+from assay.api import (
+    BlobRef,
+    Change,
+    ChangeSet,
+    Facts,
+    Grader,
+    GraderRole,
+    GraderSpec,
+    JailSpec,
+    Limits,
+    Mount,
+    MountKind,
+    Op,
+    Profile,
+    RelPath,
+    Runtime,
+    Session,
+    Task,
+    TestOutcome,
+    TreeManifest,
+    TreeRef,
+)
+from assay.api.files import open_root, opened
+from assay.builtin.hasher import TreeHasher
+from assay_graders.command import CommandGrader
+from assay_graders.node_test import NodeTestGrader
+from assay_graders.pytest_grader import PytestGrader
+
+SUITES = Path(__file__).parents[2] / "fixtures"
+GRADERS: Mapping[str, Grader] = {
+    grader.name: grader for grader in (CommandGrader(), PytestGrader(), NodeTestGrader())
+}
+GENEROUS = Limits(wall=20.0)
+"""Limits of tests that are not about limits: this machine may be busy."""
+
+
+class Kept:
+    """Artifacts in memory."""
+
+    def __init__(self) -> None:
+        self.content: dict[str, bytes] = {}
+
+    def put(self, name: str, content: bytes) -> BlobRef:
+        self.content[name] = content
+        return store().add_blob(content)
+
+
+@frozen
+class Context:
+    """A GradeContext over stored trees."""
+
+    task: Task
+    spec: GraderSpec
+    options: Any
+    tree: TreeManifest
+    hidden: TreeManifest | None
+    change_set: ChangeSet
+    runtime: Runtime
+    limits: Limits = GENEROUS
+    seed: int = 0
+    artifacts: Kept = field(factory=Kept)
+
+    def jail(
+        self, profile: Profile, *, hidden: bool = False, extra: tuple[Mount, ...] = ()
+    ) -> Session:
+        mounts = [_mount("/workspace", self.tree.ref), *extra]
+        if hidden:
+            assert self.hidden is not None
+            mounts.append(_mount("/hidden", self.hidden.ref))
+        return sandbox().open(
+            JailSpec(profile, self.runtime, tuple(mounts), self.limits, cwd="/workspace")
+        )
+
+    def cancelled(self) -> bool:
+        return False
+
+
+def _mount(dst: str, ref: TreeRef) -> Mount:
+    source = store().tree(ref)
+    assert source is not None
+    return Mount(dst, MountKind.TREE, source=source)
+
+
+def stored(folder: Path) -> TreeManifest:
+    """Put a folder into the store."""
+    with opened(open_root(folder)) as root:
+        manifest = TreeHasher().scan(root).manifest
+        assert manifest is not None
+        store().add_tree(root, manifest)
+    return manifest
+
+
+@contextmanager
+def folder(content: Mapping[str, str]) -> Iterator[Path]:
+    """A folder with these text files."""
+    with tempfile.TemporaryDirectory(prefix="assay-test-tree-") as root:
+        write_tree(Path(root), content)
+        yield Path(root)
+
+
+def tree_of(content: Mapping[str, str]) -> TreeManifest:
+    """A stored tree with these text files."""
+    with folder(content) as root:
+        return stored(root)
+
+
+def grade(
+    grader: Grader,
+    options: Any,
+    tree: Mapping[str, str],
+    *,
+    hidden: Mapping[str, str] | None = None,
+    removed: tuple[str, ...] = (),
+    limits: Limits = GENEROUS,
+    runtime_changes: Runtime | None = None,
+) -> tuple[Facts, dict[str, bytes]]:
+    """Facts and artifacts of one grader over a small tree; `removed` is what a candidate took."""
+    role = GraderRole.HIDDEN if hidden is not None else GraderRole.VISIBLE
+    manifest = tree_of(tree)
+    context = Context(
+        task=Task(
+            id="small",
+            category="c",
+            prompt="p",
+            fixture=RelPath("fixture"),
+            hidden=None if hidden is None else RelPath("hidden"),
+        ),
+        spec=GraderSpec(id="tests", use=grader.name, role=role),
+        options=options,
+        tree=manifest,
+        hidden=None if hidden is None else tree_of(hidden),
+        change_set=ChangeSet(
+            base=manifest.ref,
+            result=manifest.ref,
+            changes=tuple(Change(RelPath(path), Op.DELETED) for path in removed),
+        ),
+        runtime=runtime_changes or runtime(),
+        limits=limits,
+    )
+    return grader.grade(context), context.artifacts.content
+
+
+def outcomes(facts: Facts) -> dict[str, TestOutcome]:
+    """Outcome by id; an id occurs once."""
+    found = {test.id: test.outcome for test in facts.tests}
+    assert len(found) == len(facts.tests)
+    return found
+
+
+def read_files(root: Path) -> dict[str, str]:
+    """All text files of a folder."""
+    return {
+        path.relative_to(root).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    }
+
+
+def shipped_task(suite: str, task: str) -> dict[str, Any]:
+    """The manifest of a shipped task, as JSON."""
+    return _json(SUITES / suite / task / "task.json")
+
+
+def shipped_candidate(suite: str, task: str, candidate: str) -> dict[str, Any]:
+    """The manifest of a shipped candidate, as JSON."""
+    return _json(SUITES / suite / task / "candidates" / candidate / "candidate.json")
+
+
+def _json(path: Path) -> dict[str, Any]:
+    value = json.loads(path.read_text(encoding="utf-8"))
+    assert isinstance(value, dict)
+    return value
+
+
+def grade_shipped(suite: str, task: str, candidate: str | None) -> dict[str, Facts]:
+    """Facts by grader of a shipped candidate's permitted files, or of the untouched fixture."""
+    root = SUITES / suite / task
+    manifest = shipped_task(suite, task)
+    tree = read_files(root / "fixture")
+    if candidate is not None:
+        files = read_files(root / "candidates" / candidate / "files")
+        tree |= {path: text for path, text in files.items() if path in manifest["allow"]}
+    facts = {}
+    for spec in manifest["graders"]:
+        grader = GRADERS[spec["use"]]
+        options = {
+            key: tuple(value) if isinstance(value, list) else value
+            for key, value in spec["options"].items()
+        }
+        hidden = read_files(root / "hidden") if options.get("hidden") else None
+        facts[spec["id"]], _ = grade(grader, grader.Options(**options), tree, hidden=hidden)
+    return facts
