@@ -25,14 +25,13 @@ MISSING = dict.fromkeys(EXPECT, TestOutcome.MISSING)
 def grade_calc(
     calc: str, *, more: Mapping[str, str] | None = None, limits: Limits = GENEROUS
 ) -> Facts:
-    facts, _ = grade(
+    return grade(
         GRADERS["pytest"],
         PytestOptions(("test_hidden.py",), EXPECT, hidden=True, roots=("src",)),
         {"src/calc.py": calc, **(more or {})},
         hidden={"test_hidden.py": HIDDEN},
         limits=limits,
     )
-    return facts
 
 
 def test_the_honest_control_passes():
@@ -215,7 +214,7 @@ VISIBLE_EXPECT = ("tests/test_visible.py::test_two",)
 def grade_visible(tests: Mapping[str, str], **changes: tuple[str, ...]) -> Facts:
     options = PytestOptions(("tests/test_visible.py",), VISIBLE_EXPECT, roots=("src",))
     tree = {"src/calc.py": "def two(): return 2\n", **tests}
-    return grade(GRADERS["pytest"], options, tree, **changes)[0]
+    return grade(GRADERS["pytest"], options, tree, **changes)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +277,7 @@ def grade_node(calc: str, *, limits: Limits = GENEROUS, hidden: str = NODE_HIDDE
         {"src/calc.mjs": calc},
         hidden={"hidden.mjs": hidden},
         limits=limits,
-    )[0]
+    )
 
 
 def test_the_honest_node_control_passes():

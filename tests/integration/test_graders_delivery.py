@@ -37,7 +37,6 @@ def test_a_candidate_measures_as_the_table_says(suite: str, task: str, candidate
         assert not fact.reasons
         assert fact.trust is Trust.UNGUARDED
         assert {test.outcome for test in fact.tests} <= {TestOutcome.PASSED, TestOutcome.FAILED}
-        assert {"stdout", "stderr"} == set(fact.artifacts)
     if candidate is not None:
         declared = set(shipped_candidate(suite, task, candidate)["expect"]["required"])
         assert ("visible-tests-failed" in declared) == (not visible.passed)
@@ -50,4 +49,3 @@ def test_two_gradings_measure_the_same(suite: str):
 
     for grader in ("visible", "hidden"):
         assert first[grader].tests == second[grader].tests
-        assert first[grader].options_digest == second[grader].options_digest
