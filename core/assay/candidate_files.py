@@ -9,8 +9,8 @@ from __future__ import annotations
 from attrs import evolve
 
 from assay.api.errors import ManifestError
-from assay.api.interfaces import SuiteFiles
 from assay.api.paths import is_ignored, is_slug, printable
+from assay.api.running import SuiteFiles
 from assay.api.tasks import Candidate
 from assay.api.trees import Digest, RelPath
 from assay.candidate_manifest import CandidateManifest, candidate_digest, parse_candidate

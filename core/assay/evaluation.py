@@ -67,7 +67,7 @@ def evaluate(
     problems: tuple[str, ...] = ()
     submissions: tuple[Candidate, ...] | None = None
     if submission is not None:
-        loaded = load_candidates(str(submission), tuple(only) or suite.task_ids(), registry)
+        loaded = load_candidates(str(submission), suite.task_ids(), registry)
         submissions, problems = loaded.candidates, loaded.problems
     components = open_components(registry)
     plan = make_plan(suite, tasks, components, only=only, limit=limit, submissions=submissions)

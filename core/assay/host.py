@@ -24,12 +24,13 @@ from assay.api import (
     TrialRecord,
     TrialSpec,
 )
+from assay.baseline import BASELINE
 from assay.benchmark import BenchmarkTask
 from assay.ledger import ArtifactFolder
 from assay.plugins import Registry
 from assay.store import Store, default_store_root
 from assay.tree import tree_manifest
-from assay.trial import BASELINE, PreparedTask, TrialHost, run_trial
+from assay.trial import PreparedTask, TrialHost, run_trial
 
 __all__ = ["Components", "WorkerFactory", "open_components", "prepare_task", "reachable"]
 

@@ -20,10 +20,10 @@ from typing import Any
 from attrs import frozen
 
 from assay.api.errors import IdentityMismatch, InvalidInput
-from assay.api.interfaces import API_VERSION
 from assay.api.paths import printable
 from assay.api.reasons import REASONS_VERSION
 from assay.api.trees import Digest
+from assay.api.version import API_VERSION
 from assay.canonical import digest_json
 from assay.distributions import installed, normal_name
 from assay.plugins import PluginInfo

@@ -6,8 +6,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from assay.api.errors import InvalidInput, UsageError
-from assay.api.interfaces import SuiteFiles, SuiteReader
 from assay.api.paths import is_slug, printable
+from assay.api.running import SuiteFiles, SuiteReader
 from assay.plugins import Registry
 
 __all__ = ["BUILTIN", "builtin_folder", "builtin_names", "open_location"]

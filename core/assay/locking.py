@@ -16,10 +16,10 @@ from typing import Any
 from attrs import frozen
 
 from assay.api.errors import InvalidInput, TreeRefused
-from assay.api.interfaces import Hasher
 from assay.api.paths import printable
 from assay.api.tasks import TaskPins
 from assay.api.trees import RelPath, TreeRef
+from assay.api.workspaces import Hasher
 from assay.benchmark import BenchmarkTask
 from assay.identity import distribution_identity
 from assay.manifests import MAX_MANIFEST_BYTES

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from attrs import field, frozen
 
 from assay.api.errors import CandidateMalformed
+from assay.patch_hunks import WorkBudget
 
 __all__ = ["MAX_FILE_BYTES", "BinaryPatch", "object_id", "parse_binary", "patched"]
 
@@ -23,6 +24,7 @@ MAX_FILE_BYTES = 64 * 1024**2
 
 _METHOD = re.compile(rb"(literal|delta) (\d{1,12})\r?")
 _SHORTEST_LINE = 6
+_STEPS_OF_AN_OPERATION = 8
 
 
 @frozen
@@ -78,10 +80,10 @@ def object_id(content: bytes, length: int) -> bytes:
     return hashlib.sha1(framed, usedforsecurity=False).hexdigest().encode()
 
 
-def patched(content: bytes, patch: BinaryPatch) -> bytes | None:
+def patched(content: bytes, patch: BinaryPatch, budget: WorkBudget) -> bytes | None:
     """The new content, or None when the delta was made against another one."""
     data = _inflated(patch)
-    return _undelta(content, data) if patch.delta else data
+    return _undelta(content, data, budget) if patch.delta else data
 
 
 def _inflated(patch: BinaryPatch) -> bytes:
@@ -95,7 +97,7 @@ def _inflated(patch: BinaryPatch) -> bytes:
     return data
 
 
-def _undelta(source: bytes, delta: bytes) -> bytes | None:
+def _undelta(source: bytes, delta: bytes, budget: WorkBudget) -> bytes | None:
     source_size, at = _varint(delta, 0)
     target_size, at = _varint(delta, at)
     if source_size != len(source):
@@ -104,6 +106,7 @@ def _undelta(source: bytes, delta: bytes) -> bytes | None:
         raise CandidateMalformed("binary patch is larger than is allowed")
     target = bytearray()
     while at < len(delta):
+        budget.spend(_STEPS_OF_AN_OPERATION)
         chunk, at = _operation(source, delta, at)
         target += chunk
         if len(target) > target_size:

@@ -13,10 +13,10 @@ from attrs import frozen
 
 from assay.api.errors import CandidateMalformed
 
-__all__ = ["Hunk", "SearchBudget", "is_hunk_header", "parse_hunk", "placed"]
+__all__ = ["Hunk", "WorkBudget", "is_hunk_header", "parse_hunk", "placed"]
 
 MAX_STEPS = 20_000_000
-"""Lines that all searches of one patch may look at."""
+"""Lines that all searches of one patch may look at, or the same in other work."""
 
 _HEADER = re.compile(rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _SHORTEST_EOF_NOTE = 11
@@ -33,7 +33,7 @@ class Hunk:
     trailing: int
 
 
-class SearchBudget:
+class WorkBudget:
     """Bound on the work that one patch may cause; raises CandidateMalformed beyond it."""
 
     def __init__(self, steps: int = MAX_STEPS) -> None:
@@ -43,7 +43,7 @@ class SearchBudget:
         """Account for work done on so many lines."""
         self._left -= steps
         if self._left < 0:
-            raise CandidateMalformed("patch needs more searching than is allowed")
+            raise CandidateMalformed("patch needs more work than is allowed")
 
 
 def is_hunk_header(line: bytes) -> bool:
@@ -101,7 +101,7 @@ def _end_without_newline(
             side[-1] = side[-1].removesuffix(b"\n")
 
 
-def placed(content: bytes, hunks: Sequence[Hunk], budget: SearchBudget) -> bytes | None:
+def placed(content: bytes, hunks: Sequence[Hunk], budget: WorkBudget) -> bytes | None:
     """The content with all hunks applied, or None when one of them matches nowhere."""
     lines = [line + b"\n" for line in content.split(b"\n")]
     lines[-1] = lines[-1][:-1]
@@ -118,7 +118,7 @@ def placed(content: bytes, hunks: Sequence[Hunk], budget: SearchBudget) -> bytes
     return b"".join(lines)
 
 
-def _position(lines: list[bytes | None], hunk: Hunk, budget: SearchBudget) -> int | None:
+def _position(lines: list[bytes | None], hunk: Hunk, budget: WorkBudget) -> int | None:
     before = hunk.before
     last = len(lines) - len(before)
     # Moving the tail of a list is cheap but not free, so that it counts a little.

@@ -6,6 +6,7 @@ Nothing here is safe to open: a name becomes a `RelPath` later or is refused.
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 __all__ = [
     "NameSyntax",
@@ -16,6 +17,8 @@ __all__ = [
     "pairs",
     "stripped",
 ]
+
+_MAX_BLANKS = 100
 
 _ESCAPES = {
     b"a": b"\a",
@@ -37,7 +40,7 @@ _EPOCH = re.compile(
 
 
 class NameSyntax(Exception):
-    """A name is quoted wrongly."""
+    """A name is quoted wrongly, or holds too many blanks to tell where it ends."""
 
 
 def _unquoted(text: bytes) -> tuple[bytes, bytes]:
@@ -86,7 +89,10 @@ def stripped(name: bytes) -> bytes | None:
 
 
 def pairs(text: bytes) -> tuple[tuple[bytes, bytes], ...]:
-    """Every way to read the two names after `diff --git `, prefixes removed."""
+    """Every way to read the two names after `diff --git `, prefixes removed.
+
+    Raises NameSyntax.
+    """
     found = []
     for left, right in _splits(text):
         old, new = stripped(left), stripped(right)
@@ -96,16 +102,16 @@ def pairs(text: bytes) -> tuple[tuple[bytes, bytes], ...]:
 
 
 def _splits(text: bytes) -> list[tuple[bytes, bytes]]:
-    try:
-        if text.startswith(b'"'):
-            left, rest = _unquoted(text)
-            right = rest.lstrip(b" \t")
-            return [(left, _unquoted(right)[0] if right.startswith(b'"') else right)]
-        if text.endswith(b'"') and (at := text.find(b' "')) >= 0:
-            return [(text[:at], _unquoted(text[at + 1 :])[0])]
-    except NameSyntax:
-        return []
-    return [(text[: at.start()], text[at.end() :]) for at in re.finditer(rb"[ \t]", text)]
+    if text.startswith(b'"'):
+        left, rest = _unquoted(text)
+        right = rest.lstrip(b" \t")
+        return [(left, _unquoted(right)[0] if right.startswith(b'"') else right)]
+    if text.endswith(b'"') and (at := text.find(b' "')) >= 0:
+        return [(text[:at], _unquoted(text[at + 1 :])[0])]
+    blanks = list(islice(re.finditer(rb"[ \t]", text), _MAX_BLANKS + 1))
+    if len(blanks) > _MAX_BLANKS:
+        raise NameSyntax
+    return [(text[: at.start()], text[at.end() :]) for at in blanks]
 
 
 def agreed_name(text: bytes) -> bytes | None:

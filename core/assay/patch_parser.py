@@ -144,6 +144,8 @@ def _opens_hunks(lines: Sequence[bytes], at: int) -> bool:
 
 def _plain_header(lines: Sequence[bytes], at: int) -> _Header:
     old_text, new_text = lines[at][4:], lines[at + 1][4:]
+    if len(old_text) + len(new_text) > MAX_HEADER_BYTES:
+        raise _malformed(at, "header is too long")
     names = [
         header_name(text, tab_ends=True) for text in (old_text, new_text) if not is_dev_null(text)
     ]

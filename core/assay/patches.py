@@ -14,12 +14,12 @@ from assay.api.paths import UnsafePath, is_ignored, printable, relpath
 from assay.api.reasons import Reason
 from assay.api.trees import Edits, FileWrite, RelPath, Violation
 from assay.patch_binary import object_id, patched
-from assay.patch_hunks import SearchBudget, placed
+from assay.patch_hunks import WorkBudget, placed
 from assay.patch_parser import Action, FilePatch, parse
 
 __all__ = ["MAX_RESULT_BYTES", "apply", "checked_path", "parse"]
 
-MAX_RESULT_BYTES = 256 * 1024**2
+MAX_RESULT_BYTES = 512 * 1024**2
 """Bytes of all contents that one candidate may write."""
 
 _KIND_BITS = 0o170000
@@ -72,7 +72,7 @@ class _Application:
         executable: Callable[[RelPath], bool],
     ) -> None:
         self._read, self._executable = read, executable
-        self._budget = SearchBudget()
+        self._budget = WorkBudget()
         self._bytes_left = MAX_RESULT_BYTES
         self._writes: dict[RelPath, FileWrite] = {}
         self._modified: set[RelPath] = set()
@@ -175,7 +175,7 @@ class _Application:
             if len(before) not in _WHOLE_ID or len(after) != len(before):
                 raise _unfit(path, "a binary change needs whole object ids")
             self._check_id(before, source, path)
-            content = patched(source, patch.binary)
+            content = patched(source, patch.binary, self._budget)
             if content is not None:
                 self._check_id(after, content, path)
         if content is None:

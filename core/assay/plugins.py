@@ -16,9 +16,10 @@ from cattrs import StructureHandlerNotFoundError
 from stevedore.named import NamedExtensionManager
 
 from assay.api.errors import PluginFailed, UsageError
-from assay.api.interfaces import API_VERSION, Grader
+from assay.api.graders import Grader
 from assay.api.paths import printable
 from assay.api.tasks import GraderSpec
+from assay.api.version import API_VERSION
 from assay.distributions import installed
 from assay.structuring import structure
 

@@ -30,13 +30,13 @@ from assay.api import (
     VerdictStatus,
 )
 from assay.api.files import remove_tree
+from assay.baseline import BASELINE
 from assay.canonical import digest_json
 from assay.host import Components, WorkerFactory, reachable
 from assay.identity import environment, environment_digest
 from assay.ledger import ARTIFACTS, REPORT, RUN, Ledger, create_run_folder, write_json
 from assay.plan import Plan
 from assay.results import build_report, results_digest
-from assay.trial import BASELINE
 
 __all__ = ["Observer", "RunResult", "baseline_spec", "execute", "scratch_folder"]
 

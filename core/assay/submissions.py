@@ -19,8 +19,8 @@ from typing import Any
 from attrs import evolve, frozen
 
 from assay.api.errors import InvalidInput, UsageError
-from assay.api.interfaces import SuiteFiles
 from assay.api.paths import is_slug, printable
+from assay.api.running import SuiteFiles
 from assay.api.tasks import Candidate, CandidateKind
 from assay.api.trees import Digest
 from assay.candidate_files import MANIFEST, MAX_CONTENT, MAX_TOTAL, read_candidate

@@ -13,8 +13,8 @@ from pathlib import Path
 from attrs import evolve
 
 from assay.api.errors import AssayError, InvalidInput, ManifestError, PluginFailed, RevisionMismatch
-from assay.api.interfaces import SuiteFiles
 from assay.api.paths import is_slug, printable, slug
+from assay.api.running import SuiteFiles
 from assay.api.tasks import Candidate, GraderSpec, SuiteHeader, Task, TaskPins
 from assay.api.trees import RelPath
 from assay.benchmark import BenchmarkTask

@@ -15,7 +15,6 @@ from typing import Any
 from attrs import frozen
 
 from assay.api import (
-    BaselineResult,
     Cancelled,
     Candidate,
     CandidateMalformed,
@@ -39,18 +38,15 @@ from assay.api import (
     Sandbox,
     StageStatus,
     Store,
-    Task,
     TreeManifest,
     TrialRecord,
     TrialSpec,
-    Trust,
     Unavailable,
-    Verdict,
-    VerdictStatus,
     Workspace,
 )
 from assay.api.changes import compare, edited_manifest
 from assay.api.files import open_root, read_file
+from assay.baseline import baseline_verdict
 from assay.benchmark import BenchmarkTask
 from assay.boundary import judge, permitted_edits
 from assay.candidates import edits as read_edits
@@ -62,10 +58,7 @@ from assay.grading import GradingContext
 from assay.ledger import ArtifactFolder
 from assay.measure import measure
 
-__all__ = ["BASELINE", "PreparedTask", "TrialHost", "run_trial"]
-
-BASELINE = "@baseline"
-"""Candidate id of the probe of an untouched fixture; no real candidate can have it."""
+__all__ = ["PreparedTask", "TrialHost", "run_trial"]
 
 
 @frozen
@@ -78,12 +71,6 @@ class PreparedTask:
     runtime: Runtime
     graders: Mapping[str, Grader]
     options: Mapping[str, Any]
-
-
-class BaselineDrift(Fault):
-    """The untouched fixture does not give what the task declares."""
-
-    reason = Reason.BASELINE_DRIFT
 
 
 @frozen
@@ -249,7 +236,7 @@ def _leave(draft: Draft, guard: SourceGuard | None, opened: list[Workspace]) -> 
 
 def _record(task: PreparedTask, draft: Draft, candidate: Candidate | None) -> TrialRecord:
     if candidate is None:
-        verdict = _baseline_verdict(task.benchmark.task, draft)
+        verdict = baseline_verdict(task.benchmark.task, draft)
     else:
         verdict = decide(
             task.benchmark.task,
@@ -276,22 +263,6 @@ def _record(task: PreparedTask, draft: Draft, candidate: Candidate | None) -> Tr
         error=draft.error,
         retryable=draft.retryable,
     )
-
-
-def _baseline_verdict(task: Task, draft: Draft) -> Verdict:
-    drifted = any(
-        facts.passed is not (task.baseline.get(facts.grader) is BaselineResult.PASS)
-        for facts in draft.facts
-    )
-    if not draft.invalid and drifted:
-        draft.fail(
-            Reason.BASELINE_DRIFT,
-            BaselineDrift("the untouched fixture does not give the declared results"),
-        )
-    status = VerdictStatus.INVALID if draft.invalid else VerdictStatus.ACCEPTED
-    reasons = tuple(sorted(draft.invalid, key=lambda reason: reason.value))
-    trust = min((facts.trust for facts in draft.facts), default=Trust.UNGUARDED)
-    return Verdict(status, reasons, trust, "baseline")
 
 
 def _usage(facts: tuple[Facts, ...]) -> dict[str, float]:

@@ -185,6 +185,16 @@ PIECES = [
     b"HcmV?d00001",
     b"Binary files a/f and b/f differ",
     b"prose",
+    b'diff --git "a/\\146" "b/\\146"',
+    b'diff --git a/f "b/\\146"',
+    b'--- "a/f"',
+    b'+++ "b/\\146"\t',
+    b'rename to "g\\011"',
+    b'--- "a/f',
+    b"--- a/f\t1970-01-01 00:00:00 +0000",
+    b"+++ b/f\t1969-12-31 23:00:00.000 -0100",
+    b"--- f",
+    b"+++ f",
 ]
 SHAPES = [
     [3, 4, 18, 22, 23],
@@ -195,6 +205,12 @@ SHAPES = [
     [1, 15, 16, 3, 7, 18, 22, 23],
     [0, 11, 12],
     [2, 8, 2, 8],
+    [32, 34, 35, 18, 22, 23],
+    [33, 11, 12],
+    [1, 13, 36],
+    [38, 4, 20, 23],
+    [3, 39, 21, 22],
+    [40, 41, 18, 22, 23],
 ]
 ANY_PATCH = st.lists(st.sampled_from(SHAPES), min_size=1, max_size=3).flatmap(
     lambda shapes: st.lists(

@@ -221,7 +221,8 @@ def test_big_files_are_read_whole(tmp_path: Path) -> None:
     sizes = [BIG_FILE - 1, BIG_FILE, BIG_FILE + 1, 3 * BIG_FILE + 7]
     make(tmp_path, {f"f{size}": File(os.urandom(size)) for size in sizes})
     make(tmp_path, {f"g{i:02}": File(b"%d" % i * BIG_FILE) for i in range(20)})
-    manifest = manifest_of(tmp_path)
+    manifest = scan(tmp_path).manifest
+    assert manifest is not None
     for entry in manifest.entries:
         shell = subprocess.run(
             ["sha256sum", str(tmp_path / entry.path)], capture_output=True, check=True, text=True
@@ -280,6 +281,24 @@ def test_a_file_that_changes_under_the_reader_is_an_error(
         return info
 
     monkeypatch.setattr(os, "fstat", fstat)
+    with pytest.raises(TreeChanged):
+        scan(tmp_path)
+
+
+def test_a_big_file_rewritten_in_place_while_it_is_read_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path, {"f": File(b"x" * 2 * BIG_FILE)})
+    real = os.readv
+
+    def readv(fd: int, buffers: list[bytearray]) -> int:
+        count = real(fd, buffers)
+        with (tmp_path / "f").open("r+b") as stream:
+            stream.write(b"y")
+        os.utime(tmp_path / "f", ns=(0, 0))
+        return count
+
+    monkeypatch.setattr(os, "readv", readv)
     with pytest.raises(TreeChanged):
         scan(tmp_path)
 

@@ -8,11 +8,13 @@ import zlib
 import pytest
 from support.patches import patched, result
 
+from assay import patches
 from assay.api.errors import CandidateMalformed
 from assay.api.reasons import Reason
 from assay.api.trees import FileWrite, Violation
-from assay.patch_binary import object_id
-from assay.patch_hunks import SearchBudget, parse_hunk, placed
+from assay.patch_binary import BinaryPatch, object_id
+from assay.patch_binary import patched as undelta
+from assay.patch_hunks import WorkBudget, parse_hunk, placed
 
 
 def lines(*parts: str) -> bytes:
@@ -362,17 +364,33 @@ def test_inflating_stops_at_the_declared_size() -> None:
     assert refused({"f": b"ab"}, bomb) is Reason.CANDIDATE_MALFORMED
 
 
-def test_copies_of_copies_hit_the_size_limit() -> None:
-    files = {"x": b"x" * 30_000_000}
-    patch = b"".join(
-        lines(f"diff --git a/x b/c{n}", "copy from x", f"copy to c{n}") for n in range(10)
-    )
-    assert refused(files, patch) is Reason.CANDIDATE_MALFORMED
+def test_copies_hit_the_size_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patches, "MAX_RESULT_BYTES", 1_000)
+    files = {"x": b"x" * 300}
+    copies = [lines(f"diff --git a/x b/{n}", "copy from x", f"copy to {n}") for n in range(4)]
+    assert len(patched(files, b"".join(copies[:3])).writes) == 3
+    assert refused(files, b"".join(copies)) is Reason.CANDIDATE_MALFORMED
+
+
+def test_delta_of_tiny_steps_is_bounded() -> None:
+    delta = BinaryPatch(True, 2 + 2 * 1_000, zlib.compress(b"\x01\x7f" + b"\x90\x01" * 1_000))
+    with pytest.raises(CandidateMalformed, match="work"):
+        undelta(b"x", delta, WorkBudget(100))
+
+
+def test_names_that_could_end_anywhere_are_malformed() -> None:
+    name = "a " * 200
+    patch = lines(f"diff --git a/{name} b/{name}", "new file mode 100644")
+    assert refused({}, patch) is Reason.CANDIDATE_MALFORMED
+    git_header = "diff --git a/{0} b/{0}\nnew file mode 100644"
+    plain_header = "--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@"
+    for header in (git_header, plain_header):
+        assert refused({}, lines(header.format("x" * 20_000))) is Reason.CANDIDATE_MALFORMED
 
 
 def test_hostile_search_is_bounded() -> None:
     hunk, _ = parse_hunk([b"@@ -5,3 +5,3 @@", b" a", b"-b", b"+c", b" a"], 0)
     content = b"a\n" * 1000
-    assert placed(content, [hunk], SearchBudget(2_000)) is None
+    assert placed(content, [hunk], WorkBudget(2_000)) is None
     with pytest.raises(CandidateMalformed):
-        placed(content, [hunk], SearchBudget(900))
+        placed(content, [hunk], WorkBudget(900))

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from assay.api.errors import CandidateMalformed, TreeRefused
-from assay.api.interfaces import Hasher
 from assay.api.paths import is_ignored, parent, relpath
 from assay.api.reasons import Reason
 from assay.api.trees import (
@@ -29,6 +28,7 @@ from assay.api.trees import (
     RelPath,
     TreeManifest,
 )
+from assay.api.workspaces import Hasher
 
 __all__ = ["ancestors", "check_edits", "compare", "edited_manifest"]
 

@@ -76,7 +76,7 @@ def run(
 
 
 def _new_folder(suite: str) -> Path:
-    name = re.sub(r"[^a-z0-9]+", "-", Path(suite).name.lower().rpartition(":")[2]).strip("-")
+    name = re.sub(r"[^a-z0-9]+", "-", Path(suite).name.lower().rpartition(":")[2]).strip("-")[:64]
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
     folder = Path("runs") / f"{name or 'suite'}-{stamp}"
     number = 2
