@@ -58,10 +58,10 @@ LIMITS = frozenset(
 )
 
 _CHANNEL = "report"
-_GRACE = 10.0
-"""Seconds beyond the wall limit before the host stops waiting for a jail that must be over."""
+_GRACE = 60.0
+"""Seconds beyond the wall limit, for a slow start on a busy host, before the host gives up."""
 _PROBE_WALL = 60.0
-_AFTERMATH = 2.0
+_AFTERMATH = 10.0
 """Seconds in which the channel of an ended command must reach its end."""
 
 
