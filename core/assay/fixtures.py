@@ -28,6 +28,7 @@ from assay.plugins import Registry
 from assay.tree import tree_manifest
 
 __all__ = [
+    "UNREADABLE",
     "FixtureTask",
     "SourceGuard",
     "fixture_copy",
@@ -37,7 +38,7 @@ __all__ = [
 
 T = TypeVar("T")
 
-_UNREADABLE = "unreadable"
+UNREADABLE = "unreadable"
 
 
 class FixtureTask(Protocol):
@@ -74,7 +75,7 @@ class SourceGuard:
         try:
             after = tree_manifest(self._folder, self._hasher).ref.digest
         except (AssayError, OSError) as error:
-            raise Contaminated(self._task_id, self.before, _UNREADABLE) from error
+            raise Contaminated(self._task_id, self.before, UNREADABLE) from error
         if after != self.before:
             raise Contaminated(self._task_id, self.before, after)
         return after

@@ -46,7 +46,9 @@ MAX_MANIFEST_BYTES = 4 * 1024**2
 MAX_TITLE = 200
 MAX_SEED = 2**32 - 1
 
-_RESERVED = ("services", "clock", "git", "roots")
+_RESERVED = ("services",)
+_NOTHING_YET: dict[str, Any] = {"clock": None, "git": {}, "roots": []}
+"""Keys that only say nothing so far; what they will say is part of the task's revision."""
 _RESERVED_NETWORKS = ("gateway", "host")
 _NOT_YET = "not supported yet"
 
@@ -88,6 +90,9 @@ class TaskDocument:
     network: Network = Network.NONE
     env: Mapping[str, str] = field(factory=dict)
     seed: int = 0
+    clock: str | None = None
+    git: Mapping[str, Any] = field(factory=dict)
+    roots: tuple[str, ...] = ()
     version: int = 1
     retired: _Retired | None = None
 
@@ -128,8 +133,8 @@ def check_version(value: Any, file: str) -> None:
 def _refuse_reserved(value: Any, file: str) -> None:
     if not isinstance(value, dict):
         return
-    for key in _RESERVED:
-        if key in value:
+    for key in (*_RESERVED, *_NOTHING_YET):
+        if key in value and (key in _RESERVED or value[key] != _NOTHING_YET[key]):
             raise ManifestError(file, key, _NOT_YET)
     if value.get("network") in _RESERVED_NETWORKS:
         raise ManifestError(file, "network", _NOT_YET)

@@ -45,7 +45,6 @@ def task_document(task: Task) -> dict[str, Any]:
         "clock": task.clock,
         "git": dict(task.git),
         "roots": list(task.roots),
-        "services": {},
     }
 
 

@@ -15,7 +15,6 @@ from typing import Any
 from attrs import frozen
 
 from assay.api import (
-    Cancelled,
     Candidate,
     CandidateMalformed,
     ChangeSet,
@@ -31,6 +30,7 @@ from assay.api import (
     Grader,
     GraderSpec,
     Hasher,
+    InvalidInput,
     Prepared,
     Reason,
     RelPath,
@@ -53,7 +53,7 @@ from assay.candidates import edits as read_edits
 from assay.claims import check as check_claims
 from assay.decide import decide
 from assay.draft import Draft
-from assay.fixtures import SourceGuard
+from assay.fixtures import UNREADABLE, SourceGuard
 from assay.grading import GradingContext
 from assay.ledger import ArtifactFolder
 from assay.measure import measure
@@ -90,22 +90,17 @@ def run_trial(
 ) -> TrialRecord:
     """Grade one candidate, or with None the untouched fixture (the baseline probe).
 
-    Raises Cancelled when the run was cancelled meanwhile; everything else becomes part of
+    An interruption passes through, after the same leaving; everything else becomes part of
     the record.
     """
     draft = Draft(spec)
     guard: SourceGuard | None = None
     workspace: list[Workspace] = []
-    cancelled: Cancelled | None = None
     try:
         with draft.stage("source"):
-            guard = SourceGuard(spec.task, task.benchmark.fixture, host.hasher)
+            guard = _guard(host, task, spec)
             draft.source_before = guard.before
-            if guard.before != spec.fixture_digest:
-                raise Contaminated(spec.task, spec.fixture_digest, guard.before)
         _measure_all(host, task, candidate, draft, workspace)
-    except Cancelled as error:
-        cancelled = error
     except CandidateMalformed as error:
         draft.rejected |= {error.reason}
         draft.error = error.rule
@@ -122,9 +117,18 @@ def run_trial(
         draft.fail(Reason.ENVIRONMENT_FAILED, error)
     finally:
         _leave(draft, guard, workspace)
-    if cancelled is not None:
-        raise cancelled
     return _record(task, draft, candidate)
+
+
+def _guard(host: TrialHost, task: PreparedTask, spec: TrialSpec) -> SourceGuard:
+    """The source as the plan found it; raises Contaminated when it is another one by now."""
+    try:
+        guard = SourceGuard(spec.task, task.benchmark.fixture, host.hasher)
+    except (InvalidInput, OSError) as error:
+        raise Contaminated(spec.task, spec.fixture_digest, UNREADABLE) from error
+    if guard.before != spec.fixture_digest:
+        raise Contaminated(spec.task, spec.fixture_digest, guard.before)
+    return guard
 
 
 def _measure_all(

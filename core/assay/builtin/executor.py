@@ -19,7 +19,6 @@ from attrs import define, field
 
 from assay.api import (
     AssayError,
-    Cancelled,
     ExecutorSetup,
     Reason,
     TrialFactory,
@@ -167,7 +166,7 @@ def _worker_main(factory: TrialFactory, pipe: Connection) -> None:
     # A handler, unlike SIG_IGN, is not inherited by the programs that a trial starts.
     signal.signal(signal.SIGINT, _leave_it_to_the_parent)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    signal.signal(signal.SIGTERM, _raise_cancelled)
+    signal.signal(signal.SIGTERM, _interrupt)
     parent = os.getppid()
     try:
         run_trial = factory()
@@ -177,11 +176,9 @@ def _worker_main(factory: TrialFactory, pipe: Connection) -> None:
             try:
                 answer = run_trial(spec)
             except AssayError as error:
-                if isinstance(error, Cancelled):
-                    raise
                 answer = error
             pipe.send(answer)
-    except (EOFError, BrokenPipeError, Cancelled):
+    except (EOFError, BrokenPipeError, KeyboardInterrupt):
         return
     except AssayError as error:
         with contextlib.suppress(OSError):
@@ -192,7 +189,8 @@ def _leave_it_to_the_parent(number: int, frame: object) -> None:
     return
 
 
-def _raise_cancelled(number: int, frame: object) -> None:
-    # One cancellation is enough: a second signal must not break into the cleaning up.
+def _interrupt(number: int, frame: object) -> None:
+    # One cancellation is enough: a second signal must not break into the cleaning up. And it
+    # is no Exception, which a plugin's own handling could take for something of its own.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise Cancelled("the run was cancelled")
+    raise KeyboardInterrupt
