@@ -21,6 +21,7 @@ __all__ = [
 ]
 
 _MAX_FILES = 1_000
+_MAX_IDS_CHARACTERS = 256 * 1024
 
 
 def compare(
@@ -76,6 +77,8 @@ def id_problems(
         yield "expect is empty: a grader without expected tests can't pass."
     if len(expect) > MAX_TESTS:
         yield f"expect holds more than {MAX_TESTS} ids."
+    if sum(map(len, expect)) > _MAX_IDS_CHARACTERS:
+        yield f"expect holds more than {_MAX_IDS_CHARACTERS} characters."
     if len(set(expect)) != len(expect):
         yield "expect names a test more than once."
     for index, test in enumerate(expect):

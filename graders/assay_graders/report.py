@@ -24,7 +24,7 @@ __all__ = [
     "decode_report",
 ]
 
-MAX_FRAME_BYTES = 4 * 1024**2
+MAX_FRAME_BYTES = 8 * 1024**2
 MAX_TESTS = 10_000
 MAX_ERRORS = 1_000
 MAX_ID_BYTES = 2_048

@@ -1,4 +1,7 @@
-"""The shipped delivery suites: every calibration candidate measures as it declares."""
+"""One task of each shipped suite, grader by grader: each calibration candidate measures as declared.
+
+The whole table is the matter of the runs of the suites.
+"""
 
 import pytest
 from support.grading import grade_shipped, shipped_candidate
@@ -7,7 +10,7 @@ from support.jail import runtime
 from assay.api import TestOutcome, Trust
 
 SUITES = ("delivery-eval", "delivery-eval-node")
-TASKS = ("retry-delay", "slug-normalizer", "tenant-cache-key")
+TASK = "retry-delay"
 MEASURED = {
     None: (False, False),
     "reference-minimal": (True, True),
@@ -26,9 +29,8 @@ def suite(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.mark.parametrize("candidate", MEASURED, ids=str)
-@pytest.mark.parametrize("task", TASKS)
-def test_a_candidate_measures_as_the_table_says(suite: str, task: str, candidate: str | None):
-    facts = grade_shipped(suite, task, candidate)
+def test_a_candidate_measures_as_the_table_says(suite: str, candidate: str | None):
+    facts = grade_shipped(suite, TASK, candidate)
 
     visible, hidden = facts["visible"], facts["hidden"]
     assert (visible.passed, hidden.passed) == MEASURED[candidate]
@@ -37,17 +39,15 @@ def test_a_candidate_measures_as_the_table_says(suite: str, task: str, candidate
         assert not fact.reasons
         assert fact.trust is Trust.UNGUARDED
         assert {test.outcome for test in fact.tests} <= {TestOutcome.PASSED, TestOutcome.FAILED}
-        assert {"stdout", "stderr"} == set(fact.artifacts)
     if candidate is not None:
-        declared = set(shipped_candidate(suite, task, candidate)["expect"]["required"])
+        declared = set(shipped_candidate(suite, TASK, candidate)["expect"]["required"])
         assert ("visible-tests-failed" in declared) == (not visible.passed)
         assert ("hidden-tests-failed" in declared) == (not hidden.passed)
         assert ("reported-evidence-mismatch" in declared) == (not visible.passed)
 
 
 def test_two_gradings_measure_the_same(suite: str):
-    first, second = (grade_shipped(suite, "retry-delay", "visible-only") for _ in range(2))
+    first, second = (grade_shipped(suite, TASK, "visible-only") for _ in range(2))
 
     for grader in ("visible", "hidden"):
         assert first[grader].tests == second[grader].tests
-        assert first[grader].options_digest == second[grader].options_digest

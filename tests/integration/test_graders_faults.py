@@ -65,7 +65,7 @@ def test_options_with_a_problem_are_unfit():
     ids=["exits-0", "exits-3", "dies", "cwd", "no-hidden-files"],
 )
 def test_a_command_passes_iff_it_exits_with_0(options: CommandOptions, passed: bool):
-    facts, _ = grade(GRADERS["command"], options, TREE)
+    facts = grade(GRADERS["command"], options, TREE)
 
     assert [test.id for test in facts.tests] == ["tests"]
     assert facts.passed is passed
@@ -74,16 +74,17 @@ def test_a_command_passes_iff_it_exits_with_0(options: CommandOptions, passed: b
 def test_a_command_may_read_hidden_files():
     options = CommandOptions(("/bin/sh", "-c", "cat /hidden/note"), hidden=True)
 
-    facts, kept = grade(GRADERS["command"], options, TREE, hidden={"note": "hello\n"})
+    facts = grade(GRADERS["command"], options, TREE, hidden={"note": "hello\n"})
 
     assert facts.passed
-    assert kept == {"stdout": b"hello\n", "stderr": b""}
+    assert facts.outcome is not None
+    assert facts.outcome.stdout.text() == "hello\n"
 
 
 def test_a_command_at_its_limit_is_not_completed():
     options = CommandOptions(("python", "-c", "while True: pass"))
 
-    facts, _ = grade(GRADERS["command"], options, TREE, limits=Limits(wall=0.5))
+    facts = grade(GRADERS["command"], options, TREE, limits=Limits(wall=0.5))
 
     assert facts.outcome is not None
     assert facts.outcome.status is OutcomeStatus.TIMED_OUT
@@ -109,7 +110,7 @@ def test_a_command_that_the_runtime_lacks_is_unfit():
     ids=lambda options: " ".join((*options.argv, options.cwd)),
 )
 def test_what_a_candidate_can_take_from_its_tree_is_its_own_fault(options: CommandOptions):
-    facts, _ = grade(GRADERS["command"], options, TREE)
+    facts = grade(GRADERS["command"], options, TREE)
 
     assert facts.tests[0].outcome is TestOutcome.FAILED
     assert facts.outcome is not None

@@ -125,12 +125,13 @@ def grade(
     tree: Mapping[str, str],
     *,
     hidden: Mapping[str, str] | None = None,
+    role: GraderRole = GraderRole.VISIBLE,
     removed: tuple[str, ...] = (),
+    modified: tuple[str, ...] = (),
     limits: Limits = GENEROUS,
     runtime_changes: Runtime | None = None,
-) -> tuple[Facts, dict[str, bytes]]:
-    """Facts and artifacts of one grader over a small tree; `removed` is what a candidate took."""
-    role = GraderRole.HIDDEN if hidden is not None else GraderRole.VISIBLE
+) -> Facts:
+    """Facts of one grader over a small tree; `removed` and `modified` is what a candidate did."""
     manifest = tree_of(tree)
     context = Context(
         task=Task(
@@ -147,12 +148,16 @@ def grade(
         change_set=ChangeSet(
             base=manifest.ref,
             result=manifest.ref,
-            changes=tuple(Change(RelPath(path), Op.DELETED) for path in removed),
+            changes=tuple(
+                Change(RelPath(path), op)
+                for op, paths in ((Op.DELETED, removed), (Op.MODIFIED, modified))
+                for path in paths
+            ),
         ),
         runtime=runtime_changes or runtime(),
         limits=limits,
     )
-    return grader.grade(context), context.artifacts.content
+    return grader.grade(context)
 
 
 def outcomes(facts: Facts) -> dict[str, TestOutcome]:
@@ -203,5 +208,7 @@ def grade_shipped(suite: str, task: str, candidate: str | None) -> dict[str, Fac
             for key, value in spec["options"].items()
         }
         hidden = read_files(root / "hidden") if options.get("hidden") else None
-        facts[spec["id"]], _ = grade(grader, grader.Options(**options), tree, hidden=hidden)
+        facts[spec["id"]] = grade(
+            grader, grader.Options(**options), tree, hidden=hidden, role=GraderRole(spec["role"])
+        )
     return facts

@@ -9,7 +9,7 @@ import process from "node:process";
 import { inspect } from "node:util";
 
 const MESSAGE_CHARACTERS = 4_000;
-const MESSAGES_CHARACTERS = 400_000;
+const MESSAGES_CHARACTERS = 200_000;
 
 const channel = Number(process.env.ASSAY_CHANNEL_REPORT);
 const base = process.env.ASSAY_TEST_BASE;

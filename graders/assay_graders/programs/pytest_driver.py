@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 MESSAGE_CHARACTERS = 4_000
-MESSAGES_CHARACTERS = 400_000
+MESSAGES_CHARACTERS = 200_000
 RANK = ("passed", "skipped", "xfailed", "failed", "error")
 
 
