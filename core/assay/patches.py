@@ -104,10 +104,11 @@ class _Application:
             self._apply(patch, old, path)
 
     def edits(self) -> Edits:
-        """The outcome; refused paths keep what they were."""
+        """The outcome, writes in the order of the diffs; refused paths keep what they were."""
         writes = {path: self._writes[path] for path in self._writes if path not in self._refused}
         deletes = self._removed - self._writes.keys() - self._refused
-        return Edits(writes, tuple(deletes), tuple(self._violations))
+        violations = sorted(self._violations, key=lambda found: (found.path, found.reason.value))
+        return Edits(writes, tuple(sorted(deletes)), tuple(violations))
 
     def _path(self, name: bytes | None) -> RelPath | Violation | None:
         return None if name is None else checked_path(name)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -175,6 +178,40 @@ def test_many_writers_of_one_tree_agree(source: Path, tmp_path: Path) -> None:
         kept = set(pool.map(work, range(8)))
     assert len(kept) == 1
     assert os.listdir(tmp_path / "store/trees") == [Path(kept.pop() or "").name]
+
+
+def test_many_processes_may_add_one_tree_at_once(source: Path, tmp_path: Path) -> None:
+    code = """
+import sys
+from pathlib import Path
+from assay.api.files import open_root
+from assay.builtin.hasher import TreeHasher
+from assay.store import Store
+from assay.tree import tree_manifest
+sys.stdin.read()
+hasher = TreeHasher()
+manifest = tree_manifest(sys.argv[2], hasher)
+store = Store(Path(sys.argv[1]), hasher)
+print(store.tree(store.add_tree(open_root(sys.argv[2]), manifest)))
+"""
+    arguments = [sys.executable, "-c", code, str(tmp_path / "store"), str(source)]
+    environment = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    with ExitStack() as stack:
+        started = [
+            stack.enter_context(
+                subprocess.Popen(
+                    arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+                )
+            )
+            for _ in range(4)
+        ]
+        for process in started:
+            assert process.stdin is not None
+            process.stdin.close()
+        outputs = {process.stdout.read() for process in started if process.stdout is not None}
+    name = manifest_of(source).ref.digest.removeprefix("sha256:")
+    assert outputs == {f"{tmp_path}/store/trees/{name}\n".encode()}
+    assert os.listdir(tmp_path / "store/trees") == [name]
 
 
 @pytest.mark.parametrize("digest", ["", "sha256:", "../" * 20, "sha256:" + "G" * 64])

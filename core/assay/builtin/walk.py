@@ -44,6 +44,9 @@ _PLAIN_PATH = 1024
 """Characters; with four bytes each still within the bytes that a path may have."""
 _PLAIN_DEPTH = 256
 _SPECIAL_BITS = stat.S_ISUID | stat.S_ISGID | stat.S_ISVTX
+_JUDGED = 0o170000 | _SPECIAL_BITS | stat.S_IRUSR
+_ORDINARY = stat.S_IFREG | stat.S_IRUSR
+"""What the judged bits of a file are when nothing speaks against it."""
 _OWNER_LISTS = stat.S_IRUSR | stat.S_IXUSR
 _GONE = frozenset({errno.ENOENT, errno.ELOOP, errno.ENOTDIR, errno.ENXIO, errno.ESTALE})
 _NO_ACCESS = frozenset({errno.EACCES, errno.EPERM})
@@ -195,11 +198,8 @@ class Walk:
             return
         try:
             info = os.fstat(fd)
-            if not stat.S_ISREG(info.st_mode) or info.st_nlink == 0:
-                raise changed(path)
-            kind = _refusal(info)
-            if kind is not None:
-                self._refuse(path, kind)
+            if info.st_mode & _JUDGED != _ORDINARY or info.st_nlink != 1:
+                self._refuse_file(info, path)
                 return
             size = info.st_size
             self._bytes += size
@@ -219,6 +219,13 @@ class Walk:
         if len(content) != size:
             raise changed(path)
         self._add(path, info, hashlib.sha256(content).hexdigest())
+
+    def _refuse_file(self, info: os.stat_result, path: str) -> None:
+        kind = _refusal(info) if stat.S_ISREG(info.st_mode) else None
+        if kind is None:
+            # It was listed as a file with a name, and is not one any more.
+            raise changed(path)
+        self._refuse(path, kind)
 
     def _add(self, path: str, info: os.stat_result, digest: str) -> None:
         name = RelPath(path)

@@ -109,13 +109,16 @@ class CopyWorkspace:
         self._at_rest()
         root = self._home.tree_fd
         scan = hasher.scan(root, limits=limits, collect_refused=True)
-        change_set = compare(
-            self._base,
-            scan.manifest,
-            refused=scan.refused,
-            ignored=scan.ignored,
-            binary=lambda path: _holds_nul(root, path),
-        )
+        try:
+            change_set = compare(
+                self._base,
+                scan.manifest,
+                refused=scan.refused,
+                ignored=scan.ignored,
+                binary=lambda path: _holds_nul(root, path),
+            )
+        except OSError as error:
+            raise copy_fault(error, "workspace can't be read") from None
         return FrozenWorkspace(change_set, self)
 
     def close(self) -> None:
