@@ -1,4 +1,4 @@
-"""One task of each shipped suite, grader by grader: each calibration candidate measures as declared.
+"""One task of each shipped suite, grader by grader: what each calibration candidate measures.
 
 The whole table is the matter of the runs of the suites.
 """
