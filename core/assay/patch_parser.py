@@ -175,7 +175,9 @@ def _git_header(lines: Sequence[bytes], start: int) -> tuple[_Header, int]:
             raise _malformed(at, "file names are incomplete or without a hunk")
         said[b"---"], said[b"+++"] = lines[at][4:], lines[at + 1][4:]
         at += 2
-    if not said and not (at < len(lines) and lines[at].startswith(b"@@ -")):
+    if b"---" not in said and at < len(lines) and is_hunk_header(lines[at]):
+        raise _malformed(at, "hunk without file names")
+    if not said:
         raise _malformed(start, "diff changes nothing")
     if sum(len(lines[index]) for index in range(start, at)) > MAX_HEADER_BYTES:
         raise _malformed(start, "header is too long")

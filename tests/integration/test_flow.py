@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from support.cli import assay
+from support.processes import Watched
 from support.tiny import (
     BROKEN,
     FIXED,
@@ -201,7 +202,7 @@ def test_interruption_leaves_a_readable_run_and_nothing_else(
     assert process.returncode == (130 if number == signal.SIGINT else 143), err.decode()
     assert b"Traceback" not in err
     assert list(temporary.iterdir()) == []
-    assert _processes_of_session(process.pid) == []
+    assert Watched(_processes_of_session(process.pid)).all_ended()
     report = json.loads((tmp_path / "run" / "report.json").read_bytes())
     assert report["summary"]["verdicts"] == {"invalid": 3}
     assert report["summary"]["reasons"] == {"cancelled": 3}
@@ -216,8 +217,8 @@ def _wait_for_workspace(temporary: Path, process: subprocess.Popen[bytes]) -> No
     assert process.poll() is None
 
 
-def _processes_of_session(session: int) -> list[int]:
-    found = []
+def _processes_of_session(session: int) -> set[int]:
+    found = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             try:
@@ -225,7 +226,7 @@ def _processes_of_session(session: int) -> list[int]:
             except OSError:
                 continue
             if int(fields[3]) == session:
-                found.append(int(entry.name))
+                found.add(int(entry.name))
     return found
 
 

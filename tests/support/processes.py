@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -44,7 +45,7 @@ class Watched:
     """Processes held by descriptor, so that their numbers can't be reused meanwhile."""
 
     def __init__(self, numbers: set[int]) -> None:
-        self._descriptors = [os.pidfd_open(number) for number in numbers]
+        self._descriptors = [*_held(numbers)]
 
     def all_ended(self, seconds: float = 30.0) -> bool:
         """Whether all of them end within the time."""
@@ -57,3 +58,11 @@ class Watched:
             os.close(descriptor)
         self._descriptors = []
         return ended
+
+
+def _held(numbers: set[int]) -> Iterator[int]:
+    for number in numbers:
+        try:
+            yield os.pidfd_open(number)
+        except ProcessLookupError:
+            continue
