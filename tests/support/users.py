@@ -124,6 +124,15 @@ def _make_environment(venv: Path, repository: Path) -> None:
     (packages / "repository.pth").write_text(roots)
 
 
+def remove_copy() -> None:
+    """Remove this process's copy, if it made one, before the process has to hurry."""
+    if _copy.cache_info().currsize:
+        root = _copy()
+        _copy.cache_clear()
+        atexit.unregister(_remove)
+        _remove(root, os.getpid())
+
+
 def _remove(root: Path, owner: int) -> None:
     if os.getpid() == owner:
         shutil.rmtree(root)
