@@ -1,6 +1,7 @@
 """The command line: arguments in, one clear line per error out, an exit code per kind.
 
-Commands print results on standard output and progress and errors on standard error.
+Commands print results on standard output and progress and errors on standard error. What
+a command works with is imported when it runs, so that help and mistakes answer at once.
 """
 
 from __future__ import annotations
@@ -11,10 +12,9 @@ from typing import Annotated
 
 import typer
 
-from assay.api import AssayError, Cancelled, UsageError
+from assay.api.errors import AssayError, Cancelled, UsageError
 from assay.cli import check, host, new, run, show
 from assay.cli.display import make_console
-from assay.reports.tables import safe
 
 __all__ = ["app", "main"]
 
@@ -89,4 +89,6 @@ def _usage_message(error: Exception) -> str | None:
 
 
 def _tell(message: str) -> None:
+    from assay.reports.tables import safe
+
     make_console(stderr=True).print("assay: ", safe(message), sep="")

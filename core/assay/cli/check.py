@@ -6,17 +6,16 @@ import json
 import os
 import tempfile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
-from assay.api import Candidate, TrialRecord
-from assay.cli.display import Display, ProgressObserver, make_console
-from assay.cli.exits import run_exit_code
-from assay.evaluation import evaluate
-from assay.reports.tables import safe
-from assay.results import as_expected
+from assay.cli.display import Display, make_console
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from assay.api import Candidate, TrialRecord
 
 __all__ = ["check"]
 
@@ -37,6 +36,12 @@ def check(
       assay check builtin:delivery-eval
       assay check mysuite --task slug-normalizer --json
     """
+    from assay.cli.exits import run_exit_code
+    from assay.cli.progress import ProgressObserver
+    from assay.evaluation import evaluate
+    from assay.reports.tables import safe
+    from assay.results import as_expected
+
     with (
         tempfile.TemporaryDirectory(prefix="assay-check-") as temporary,
         ProgressObserver(display) as observer,
@@ -96,6 +101,10 @@ def _difference(record: TrialRecord, candidate: Candidate) -> dict[str, Any]:
 
 
 def _table(wrong: list[dict[str, Any]]) -> Table:
+    from rich.table import Table
+
+    from assay.reports.tables import safe
+
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("task", "candidate", "expected", "measured"):
         table.add_column(name, overflow="fold")

@@ -7,14 +7,9 @@ import json
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from assay.api import UsageError
+from assay.api.errors import UsageError
 from assay.cli.display import make_console
-from assay.plugins import GROUPS, Registry
-from assay.reports.tables import safe
-from assay.schemas import schema as schema_document
-from assay.schemas import schema_names
 
 __all__ = ["doctor", "plugins", "schema", "version"]
 
@@ -36,6 +31,11 @@ def doctor(
       assay doctor
       assay doctor --json
     """
+    from rich.table import Table
+
+    from assay.plugins import Registry
+    from assay.reports.tables import safe
+
     sandbox = Registry().load("assay.sandboxes", "nsjail")()
     findings = sandbox.diagnose()
     capabilities = sandbox.capabilities()
@@ -85,6 +85,11 @@ def plugins(
       assay plugins
       assay plugins --json
     """
+    from rich.table import Table
+
+    from assay.plugins import GROUPS, Registry
+    from assay.reports.tables import safe
+
     registry = Registry()
     rows = [
         (group, item.name, item.distribution, item.version)
@@ -117,6 +122,9 @@ def schema(
       assay schema
       assay schema task
     """
+    from assay.schemas import schema as schema_document
+    from assay.schemas import schema_names
+
     if name is None:
         for known in schema_names():
             print(known)

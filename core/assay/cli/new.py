@@ -9,9 +9,6 @@ from typing import Annotated
 import typer
 
 from assay.cli.display import make_console
-from assay.locking import lock_suite
-from assay.reports.tables import safe
-from assay.scaffold import new_suite, new_task
 
 __all__ = ["app", "lock"]
 
@@ -32,6 +29,8 @@ def suite(
     Examples:
       assay new suite mysuite
     """
+    from assay.scaffold import new_suite
+
     for path in new_suite(folder):
         print(path)
     make_console().print(f"\nnext: assay check {folder}", style="dim")
@@ -47,6 +46,8 @@ def task(
     Examples:
       assay new task mysuite/second-task
     """
+    from assay.scaffold import new_task
+
     for path in new_task(folder):
         print(path)
     make_console().print(f"\nnext: assay check {folder.parent} --task {folder.name}", style="dim")
@@ -66,6 +67,9 @@ def lock(
       assay lock mysuite
       assay lock mysuite --check
     """
+    from assay.locking import lock_suite
+    from assay.reports.tables import safe
+
     drift = lock_suite(suite, check=only_check).drift
     code = 5 if only_check and drift else 0
     if as_json:

@@ -7,16 +7,15 @@ import os
 import re
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay.api import UsageError
-from assay.cli.display import Display, ProgressObserver, make_console
-from assay.cli.exits import run_exit_code
-from assay.evaluation import Evaluation, evaluate
-from assay.reports.tables import candidate_table, failure_table, safe
-from assay.results import results_digest
+from assay.api.errors import UsageError
+from assay.cli.display import Display, make_console
+
+if TYPE_CHECKING:
+    from assay.evaluation import Evaluation
 
 __all__ = ["run"]
 
@@ -49,6 +48,10 @@ def run(
       assay run mysuite --candidate submission/ -j 2 --output runs/mine
       assay run mysuite --candidate predictions.jsonl --json
     """
+    from assay.cli.exits import run_exit_code
+    from assay.cli.progress import ProgressObserver
+    from assay.evaluation import evaluate
+
     if candidate is not None and not candidate.exists():
         raise UsageError("--candidate: there is no such file or folder")
     with ProgressObserver(display) as observer:
@@ -87,6 +90,8 @@ def _new_folder(suite: str) -> Path:
 
 
 def _print_json(evaluation: Evaluation, code: int) -> None:
+    from assay.results import results_digest
+
     report = evaluation.result.report
     document = {
         "schema": "assay-run-output-1",
@@ -100,6 +105,9 @@ def _print_json(evaluation: Evaluation, code: int) -> None:
 
 
 def _print_tables(evaluation: Evaluation) -> None:
+    from assay.reports.tables import candidate_table, failure_table, safe
+    from assay.results import results_digest
+
     console = make_console()
     report = evaluation.result.report
     console.print(candidate_table(report))

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay.api import TrialRecord, UsageError
+from assay.api.errors import UsageError
 from assay.cli.display import make_console
-from assay.ledger import RunView, open_run
-from assay.record_json import record_to_json
-from assay.reports.explain import explain_trial
-from assay.reports.tables import candidate_table, failure_table
-from assay.results import results_digest
+
+if TYPE_CHECKING:
+    from assay.api import TrialRecord
+    from assay.ledger import RunView
 
 __all__ = ["show"]
 
@@ -35,6 +34,12 @@ def show(
       assay show runs/mine slug-normalizer/visible-only
       assay show runs/mine 7 --json
     """
+    from assay.ledger import open_run
+    from assay.record_json import record_to_json
+    from assay.reports.explain import explain_trial
+    from assay.reports.tables import candidate_table, failure_table
+    from assay.results import results_digest
+
     view = open_run(run)
     if trial is not None:
         record = _find(view, trial)
