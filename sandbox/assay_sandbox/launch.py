@@ -1,7 +1,8 @@
 """Starts nsjail and holds what belongs to one jail: its process, control socket and log.
 
-nsjail gets its configuration through a pipe that is at its end before anything runs inside, and
-writes its log to a memory file that nobody inside can reach. It is stopped by closing the control socket, then SIGTERM; SIGKILL is the last resort.
+nsjail gets its configuration through a pipe that is at its end before anything runs inside,
+and writes its log to a memory file that nobody inside can reach. It is stopped by closing the
+control socket, then SIGTERM; SIGKILL is the last resort.
 """
 
 from __future__ import annotations
