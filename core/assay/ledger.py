@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from assay.api import (
     TrialRecord,
     UsageError,
 )
+from assay.api.files import copy_fault
 from assay.canonical import canonical_json, digest_bytes
 from assay.record_json import record_from_json, record_to_json
 
@@ -48,6 +50,14 @@ def create_run_folder(folder: Path) -> Path:
     return folder
 
 
+@contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise copy_fault(error, "the run folder could not be written") from None
+
+
 @frozen
 class ArtifactFolder:
     """Keeps byte strings by digest; equal content is kept once. Safe between processes."""
@@ -55,13 +65,14 @@ class ArtifactFolder:
     folder: Path
 
     def put(self, name: str, content: bytes) -> BlobRef:
-        """Keep `content`; `name` is only what the record calls it."""
+        """Keep `content`; `name` is only what the record calls it. Raises NoSpace, CopyFailed."""
         digest = digest_bytes(content)
         target = self.folder / digest.removeprefix("sha256:")
         if not target.exists():
             partial = self.folder / f".{target.name}.{os.getpid()}"
-            partial.write_bytes(content)
-            partial.replace(target)
+            with _writing():
+                partial.write_bytes(content)
+                partial.replace(target)
         return BlobRef(digest, len(content))
 
     def get(self, ref: BlobRef) -> bytes:
@@ -88,17 +99,19 @@ class Ledger:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._file.close()
+        with _writing():
+            self._file.close()
 
     def append(self, record: TrialRecord) -> TrialRecord:
-        """Number the record, chain it to the one before, write it."""
+        """Number the record, chain it to the one before, write it. Raises NoSpace, CopyFailed."""
         chained = evolve(record, seq=self._seq, prev=self._prev)
         line = json.dumps(
             record_to_json(chained), sort_keys=True, ensure_ascii=False, allow_nan=False
         ).encode()
-        self._file.write(line + b"\n")
-        self._file.flush()
-        os.fdatasync(self._file.fileno())
+        with _writing():
+            self._file.write(line + b"\n")
+            self._file.flush()
+            os.fdatasync(self._file.fileno())
         self._seq += 1
         self._prev = digest_bytes(line)
         return chained
@@ -139,10 +152,11 @@ class RunView:
 
 
 def write_json(folder: Path, name: str, value: Any) -> None:
-    """Write canonical bytes as one whole file."""
+    """Write canonical bytes as one whole file. Raises NoSpace, CopyFailed."""
     partial = folder / f".{name}.partial"
-    partial.write_bytes(canonical_json(value))
-    partial.replace(folder / name)
+    with _writing():
+        partial.write_bytes(canonical_json(value))
+        partial.replace(folder / name)
 
 
 def open_run(folder: Path) -> RunView:
