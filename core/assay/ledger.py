@@ -21,6 +21,7 @@ from assay.api import (
     LedgerBroken,
     TrialRecord,
     UsageError,
+    printable,
 )
 from assay.canonical import canonical_json, digest_bytes
 from assay.record_json import record_from_json, record_to_json
@@ -41,10 +42,10 @@ def create_run_folder(folder: Path) -> Path:
         (folder / ARTIFACTS).mkdir()
     except FileExistsError:
         raise UsageError(
-            f"run folder {folder.name} exists already; a run is never overwritten"
+            f"run folder {printable(folder.name)} exists already; a run is never overwritten"
         ) from None
     except OSError as error:
-        raise UsageError(f"run folder {folder.name}: {os.strerror(error.errno or 0)}") from None
+        raise UsageError(f"run folder {printable(folder.name)}: {os.strerror(error.errno or 0)}") from None
     return folder
 
 
@@ -152,7 +153,7 @@ def open_run(folder: Path) -> RunView:
         report_file = folder / REPORT
         report = json.loads(report_file.read_bytes()) if report_file.exists() else None
     except (OSError, ValueError):
-        raise UsageError(f"{folder.name} is not a run folder") from None
+        raise UsageError(f"{printable(folder.name)} is not a run folder") from None
     if not isinstance(run, dict):
-        raise UsageError(f"{folder.name} is not a run folder")
+        raise UsageError(f"{printable(folder.name)} is not a run folder")
     return RunView(folder, run, report)

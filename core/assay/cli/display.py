@@ -17,8 +17,11 @@ from rich.progress import (
 
 from assay.api import TrialRecord, VerdictStatus
 
-__all__ = ["Display", "ProgressObserver", "make_console"]
+__all__ = ["MAX_JOBS", "Display", "ProgressObserver", "make_console"]
 
+
+MAX_JOBS = 1024
+"""Most worker processes of one run."""
 
 WIDE = 200
 """Columns where nobody looks at a screen: logs and pipes get whole lines."""
@@ -51,7 +54,7 @@ class ProgressObserver:
 
     def __init__(self, display: Display) -> None:
         if display is Display.AUTO:
-            display = Display.RICH if sys.stderr.isatty() else Display.PLAIN
+            display = Display.RICH if make_console(stderr=True).is_terminal else Display.PLAIN
         self._display = display
         self._console = make_console(stderr=True)
         self._counts = dict.fromkeys(VerdictStatus, 0)

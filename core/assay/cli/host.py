@@ -12,7 +12,7 @@ from rich.table import Table
 from assay.api import UsageError
 from assay.cli.display import make_console
 from assay.plugins import GROUPS, Registry
-from assay.reports.tables import safe
+from assay.reports.tables import safe, sentence
 from assay.schemas import schema as schema_document
 from assay.schemas import schema_names
 
@@ -67,11 +67,11 @@ def doctor(
     console.print(table)
     for finding in findings:
         if finding.fix:
-            console.print(safe(f"fix for {finding.layer}: {finding.fix}"))
+            console.print(sentence(f"fix for {finding.layer}: {finding.fix}"))
     if capabilities.available:
         console.print(f"jails work here, as {capabilities.mode}")
     else:
-        console.print(safe(f"no jail can be made here: {capabilities.layer}; {capabilities.fix}"))
+        console.print(sentence(f"no jail can be made here: {capabilities.layer}; {capabilities.fix}"))
     return code
 
 
@@ -109,14 +109,20 @@ def plugins(
 
 def schema(
     name: Annotated[str | None, typer.Argument(help="Which format; none lists them.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
 ) -> None:
     """Print the JSON Schema of a format.
 
     \b
     Examples:
       assay schema
+      assay schema --json
       assay schema task
     """
+    if name is None and as_json:
+        document = {"schema": "assay-schemas-1", "names": list(schema_names())}
+        print(json.dumps(document, ensure_ascii=True, indent=2, sort_keys=True))
+        return
     if name is None:
         for known in schema_names():
             print(known)

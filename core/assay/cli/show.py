@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from assay.api import TrialRecord, UsageError
+from assay.api import TrialRecord, UsageError, printable
 from assay.cli.display import make_console
 from assay.ledger import RunView, open_run
 from assay.record_json import record_to_json
@@ -17,6 +17,8 @@ from assay.reports.tables import candidate_table, failure_table
 from assay.results import results_digest
 
 __all__ = ["show"]
+
+_MAX_DIGITS = 9
 
 
 def show(
@@ -47,7 +49,7 @@ def show(
             console.print(part)
         return
     if view.report is None:
-        raise UsageError(f"run {run.name} was broken off before its report; show one trial of it")
+        raise UsageError(f"run {printable(run.name)} was broken off before its report; show one trial of it")
     if as_json:
         print(json.dumps(view.report, ensure_ascii=True, indent=2, sort_keys=True))
         return
@@ -61,8 +63,8 @@ def show(
 
 def _find(view: RunView, trial: str) -> TrialRecord:
     ordered = sorted(view.records(), key=lambda record: record.spec.key)
-    if trial.isdecimal():
-        if not 1 <= int(trial) <= len(ordered):
+    if trial.isascii() and trial.isdigit():
+        if len(trial) > _MAX_DIGITS or not 1 <= int(trial) <= len(ordered):
             raise UsageError(f"the run has trials 1 to {len(ordered)}")
         return ordered[int(trial) - 1]
     task, _, rest = trial.partition("/")

@@ -10,12 +10,17 @@ from rich.text import Text
 
 from assay.api import printable
 
-__all__ = ["candidate_table", "failure_table", "percent", "safe"]
+__all__ = ["candidate_table", "failure_table", "percent", "safe", "sentence"]
 
 
 def safe(text: str) -> Text:
-    """Text of any origin, without control sequences or markup."""
-    return Text("\n".join(printable(line) for line in text.split("\n")))
+    """A name of any origin as one line, without control sequences or markup."""
+    return Text(printable(text))
+
+
+def sentence(text: str) -> Text:
+    """A message of ours as one line; names in it are escaped already, so `\\` stays as it is."""
+    return Text("\\".join(printable(part) for part in text.split("\\")))
 
 
 def percent(rate: Mapping[str, int]) -> str:
