@@ -34,7 +34,9 @@ def sandbox() -> NsjailSandbox:
 
 @functools.cache
 def store() -> Store:
-    """A store that is removed when the test process ends."""
+    """The store of `ASSAY_TEST_STORE`, or one that is removed when the test process ends."""
+    if shared := os.environ.get("ASSAY_TEST_STORE"):
+        return Store(Path(shared), TreeHasher(), sandbox().capabilities().ids)
     root = Path(tempfile.mkdtemp(prefix="assay-test-store-"))
     owner = os.getpid()
     atexit.register(_remove, root, owner)
