@@ -45,7 +45,9 @@ def create_run_folder(folder: Path) -> Path:
             f"run folder {printable(folder.name)} exists already; a run is never overwritten"
         ) from None
     except OSError as error:
-        raise UsageError(f"run folder {printable(folder.name)}: {os.strerror(error.errno or 0)}") from None
+        raise UsageError(
+            f"run folder {printable(folder.name)}: {os.strerror(error.errno or 0)}"
+        ) from None
     return folder
 
 

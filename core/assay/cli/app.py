@@ -1,6 +1,7 @@
 """The command line: arguments in, one clear line per error out, an exit code per kind.
 
-Commands print results on standard output and progress and errors on standard error.
+Commands print results on standard output and progress and errors on standard error. What
+a command works with is imported when it runs, so that help and mistakes answer at once.
 """
 
 from __future__ import annotations
@@ -11,14 +12,12 @@ from typing import Annotated
 
 import typer
 
-from assay.api import AssayError, Cancelled, Fault, UsageError
+from assay.api.errors import AssayError, Cancelled, Fault, UsageError
 from assay.cli import check, host, new, run, show
 from assay.cli.display import make_console
-from assay.cli.exits import most_serious
 from assay.cli.groups import help_when_alone
 from assay.cli.signals import Stopped, stop_by_exception
 from assay.cli.streams import guard_streams, output_failure
-from assay.reports.tables import sentence
 
 __all__ = ["app", "main"]
 
@@ -64,6 +63,8 @@ def main() -> None:
     stop_by_exception()
     code = _code()
     if problem := output_failure():
+        from assay.cli.exits import most_serious
+
         _tell(f"standard output could not be written: {problem}")
         code = most_serious((code, Fault.exit_code))
     sys.stderr.flush()
@@ -121,4 +122,6 @@ def _system_message(error: OSError) -> str:
 
 
 def _tell(message: str) -> None:
+    from assay.reports.tables import sentence
+
     make_console(stderr=True).print("assay: ", sentence(message), sep="")

@@ -7,14 +7,9 @@ import json
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from assay.api import UsageError
+from assay.api.errors import UsageError
 from assay.cli.display import make_console
-from assay.plugins import GROUPS, Registry
-from assay.reports.tables import safe, sentence
-from assay.schemas import schema as schema_document
-from assay.schemas import schema_names
 
 __all__ = ["doctor", "plugins", "schema", "version"]
 
@@ -36,6 +31,11 @@ def doctor(
       assay doctor
       assay doctor --json
     """
+    from rich.table import Table
+
+    from assay.plugins import Registry
+    from assay.reports.tables import safe, sentence
+
     sandbox = Registry().load("assay.sandboxes", "nsjail")()
     findings = sandbox.diagnose()
     capabilities = sandbox.capabilities()
@@ -71,7 +71,9 @@ def doctor(
     if capabilities.available:
         console.print(f"jails work here, as {capabilities.mode}")
     else:
-        console.print(sentence(f"no jail can be made here: {capabilities.layer}; {capabilities.fix}"))
+        console.print(
+            sentence(f"no jail can be made here: {capabilities.layer}; {capabilities.fix}")
+        )
     return code
 
 
@@ -85,6 +87,11 @@ def plugins(
       assay plugins
       assay plugins --json
     """
+    from rich.table import Table
+
+    from assay.plugins import GROUPS, Registry
+    from assay.reports.tables import safe
+
     registry = Registry()
     rows = [
         (group, item.name, item.distribution, item.version)
@@ -119,6 +126,9 @@ def schema(
       assay schema --json
       assay schema task
     """
+    from assay.schemas import schema as schema_document
+    from assay.schemas import schema_names
+
     if name is None and as_json:
         document = {"schema": "assay-schemas-1", "names": list(schema_names())}
         print(json.dumps(document, ensure_ascii=True, indent=2, sort_keys=True))

@@ -7,13 +7,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from assay.cli.display import make_console
 from assay.cli.groups import help_when_alone
-from assay.locking import lock_suite
-from assay.reports.tables import safe, sentence
-from assay.scaffold import new_suite, new_task
 
 __all__ = ["app", "lock"]
 
@@ -42,6 +38,8 @@ def suite(
       assay new suite mysuite
       assay new suite mysuite --json
     """
+    from assay.scaffold import new_suite
+
     _show_written(new_suite(folder), f"assay check {folder}", as_json)
 
 
@@ -57,6 +55,8 @@ def task(
       assay new task mysuite/second-task
       assay new task mysuite/third-task --json
     """
+    from assay.scaffold import new_task
+
     _show_written(new_task(folder), f"assay check {folder.parent} --task {folder.name}", as_json)
 
 
@@ -65,6 +65,10 @@ def _show_written(paths: tuple[str, ...], follows: str, as_json: bool) -> None:
         document = {"schema": "assay-new-output-1", "written": list(paths)}
         print(json.dumps(document, ensure_ascii=True, indent=2, sort_keys=True))
         return
+    from rich.text import Text
+
+    from assay.reports.tables import safe
+
     console = make_console()
     for path in paths:
         console.print(safe(path))
@@ -86,6 +90,9 @@ def lock(
       assay lock mysuite
       assay lock mysuite --check
     """
+    from assay.locking import lock_suite
+    from assay.reports.tables import sentence
+
     drift = lock_suite(suite, check=only_check).drift
     code = 5 if only_check and drift else 0
     if as_json:

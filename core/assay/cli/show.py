@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay.api import TrialRecord, UsageError, printable
+from assay.api.errors import UsageError
+from assay.api.paths import printable
 from assay.cli.display import make_console
-from assay.ledger import RunView, open_run
-from assay.record_json import record_to_json
-from assay.reports.explain import explain_trial
-from assay.reports.tables import candidate_table, failure_table
-from assay.results import results_digest
+
+if TYPE_CHECKING:
+    from assay.api import TrialRecord
+    from assay.ledger import RunView
 
 __all__ = ["show"]
 
@@ -37,6 +37,12 @@ def show(
       assay show runs/mine slug-normalizer/visible-only
       assay show runs/mine 7 --json
     """
+    from assay.ledger import open_run
+    from assay.record_json import record_to_json
+    from assay.reports.explain import explain_trial
+    from assay.reports.tables import candidate_table, failure_table
+    from assay.results import results_digest
+
     view = open_run(run)
     if trial is not None:
         record = _find(view, trial)
@@ -49,7 +55,9 @@ def show(
             console.print(part)
         return
     if view.report is None:
-        raise UsageError(f"run {printable(run.name)} was broken off before its report; show one trial of it")
+        raise UsageError(
+            f"run {printable(run.name)} was broken off before its report; show one trial of it"
+        )
     if as_json:
         print(json.dumps(view.report, ensure_ascii=True, indent=2, sort_keys=True))
         return
