@@ -42,7 +42,7 @@ def doctor(
     code = 0 if capabilities.available else 4
     if as_json:
         document = {
-            "schema": "assay-doctor-1",
+            "schema": "assay-doctor-output-1",
             "available": capabilities.available,
             "mode": capabilities.mode,
             "findings": [
@@ -101,7 +101,7 @@ def plugins(
     if as_json:
         keys = ("group", "name", "distribution", "version")
         document = {
-            "schema": "assay-plugins-1",
+            "schema": "assay-plugins-output-1",
             "plugins": [dict(zip(keys, row, strict=True)) for row in rows],
         }
         print(json.dumps(document, ensure_ascii=True, indent=2, sort_keys=True))
@@ -130,7 +130,7 @@ def schema(
     from assay.schemas import schema_names
 
     if name is None and as_json:
-        document = {"schema": "assay-schemas-1", "names": list(schema_names())}
+        document = {"schema": "assay-schema-output-1", "names": list(schema_names())}
         print(json.dumps(document, ensure_ascii=True, indent=2, sort_keys=True))
         return
     if name is None:

@@ -47,7 +47,7 @@ def show(
     if trial is not None:
         record = _find(view, trial)
         if as_json:
-            document = {"schema": "assay-trial-1", "trial": record_to_json(record)}
+            document = {"schema": "assay-trial-output-1", "trial": record_to_json(record)}
             print(json.dumps(document, ensure_ascii=True, indent=2, sort_keys=True))
             return
         console = make_console()
@@ -72,6 +72,8 @@ def show(
 def _find(view: RunView, trial: str) -> TrialRecord:
     ordered = sorted(view.records(), key=lambda record: record.spec.key)
     if trial.isascii() and trial.isdigit():
+        if not ordered:
+            raise UsageError("the run has no trial yet")
         if len(trial) > _MAX_DIGITS or not 1 <= int(trial) <= len(ordered):
             raise UsageError(f"the run has trials 1 to {len(ordered)}")
         return ordered[int(trial) - 1]
