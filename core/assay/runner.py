@@ -32,7 +32,7 @@ from assay.api import (
 from assay.api.files import remove_tree
 from assay.baseline import BASELINE
 from assay.canonical import digest_json
-from assay.host import Components, WorkerFactory, reachable
+from assay.host import Components, WorkerFactory, mountable, reachable
 from assay.identity import environment, environment_digest
 from assay.ledger import ARTIFACTS, REPORT, RUN, Ledger, create_run_folder, write_json
 from assay.plan import Plan
@@ -236,12 +236,12 @@ def _without_baseline(spec: TrialSpec, probe: TrialRecord) -> TrialRecord:
 def scratch_folder(components: Components) -> Iterator[str]:
     """A new folder for workspaces, removed on leaving whatever happened.
 
-    It is in the temporary folder, or beside the store where the jails' user could not get
-    into the temporary folder (one below a private home, say).
+    It is in the temporary folder, or beside the store where jails can't get into the
+    temporary folder (one below a private home, say).
     """
     ids = components.sandbox.capabilities().ids
     place = Path(tempfile.gettempdir())
-    if ids is not None and not reachable(place, ids):
+    if not mountable(place) or (ids is not None and not reachable(place, ids)):
         place = components.store.root
     folder = Path(tempfile.mkdtemp(prefix="assay-run-", dir=place))
     # The jail's user must pass through to its workspace, but can't list what is beside it.
