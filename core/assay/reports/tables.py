@@ -12,6 +12,9 @@ from assay.api import printable
 
 __all__ = ["candidate_table", "failure_table", "percent", "safe", "sentence"]
 
+_FULL_NAME = 24
+"""Most columns that a candidate's name keeps however narrow the terminal is."""
+
 
 def safe(text: str) -> Text:
     """A name of any origin as one line, without control sequences or markup."""
@@ -32,7 +35,9 @@ def candidate_table(report: Mapping[str, Any]) -> Table:
     """One row per candidate: how many tasks it was accepted for, and which facts held."""
     rows = report["summary"]["candidates"]
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("candidate", overflow="fold")
+    # On a narrow terminal the headings are folded before the names are.
+    longest = max((len(printable(row["candidate"])) for row in rows), default=0)
+    table.add_column("candidate", overflow="fold", min_width=min(longest, _FULL_NAME))
     for name in ("accepted", "visible pass", "hidden pass", "boundary kept", "evidence agrees"):
         table.add_column(name, justify="right")
     with_invalid = any(row["invalid"] for row in rows)
