@@ -80,12 +80,9 @@ def _code() -> int:
         return error.exit_code
     except typer.Exit as error:
         return int(error.exit_code)
-    except Stopped as error:
-        _tell("stopped")
-        return error.exit_code
-    except (KeyboardInterrupt, typer.Abort):
+    except (Stopped, typer.Abort) as error:
         _tell("interrupted")
-        return Cancelled.exit_code
+        return error.exit_code if isinstance(error, Stopped) else Cancelled.exit_code
     except Exception as error:
         return _unexpected(error)
     return code if isinstance(code, int) else 0
