@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from assay.api.errors import UsageError
+from assay.api.errors import InvalidInput, UsageError
 from assay.api.paths import printable
 from assay.cli.display import make_console
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.table import Table
+
     from assay.api import TrialRecord
     from assay.ledger import RunView
 
@@ -40,8 +44,7 @@ def show(
     from assay.ledger import open_run
     from assay.record_json import record_to_json
     from assay.reports.explain import explain_trial
-    from assay.reports.tables import candidate_table, failure_table
-    from assay.results import results_digest
+    from assay.results import check_report
 
     view = open_run(run)
     if trial is not None:
@@ -58,15 +61,26 @@ def show(
         raise UsageError(
             f"run {printable(run.name)} was broken off before its report; show one trial of it"
         )
+    digest = check_report(view)
     if as_json:
         print(json.dumps(view.report, ensure_ascii=True, indent=2, sort_keys=True))
         return
+    tables = _tables(view.report)
     console = make_console()
-    console.print(candidate_table(view.report))
-    console.print()
-    console.print(failure_table(view.report))
-    console.print()
-    console.print("results", results_digest(view.report))
+    for table in tables:
+        console.print(table)
+        console.print()
+    console.print("results", digest)
+
+
+def _tables(report: Mapping[str, Any]) -> tuple[Table, Table]:
+    """The tables of a report that anybody may have written."""
+    from assay.reports.tables import candidate_table, failure_table
+
+    try:
+        return candidate_table(report), failure_table(report)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise InvalidInput("report.json does not have the shape of assay-report-1") from None
 
 
 def _find(view: RunView, trial: str) -> TrialRecord:

@@ -15,6 +15,7 @@ from assay.api import (
     StageStatus,
     TrialRecord,
     VerdictStatus,
+    printable,
 )
 from assay.ledger import ArtifactFolder
 from assay.reports.explain_grader import explain_grader
@@ -38,9 +39,9 @@ def explain_trial(record: TrialRecord, artifacts: ArtifactFolder) -> Iterator[Re
     verdict = record.verdict
     spec = record.spec
     yield Text.assemble(
-        (f"{spec.task} / {spec.candidate} / {spec.attempt}: ", "bold"),
+        (printable(f"{spec.task} / {spec.candidate} / {spec.attempt}: "), "bold"),
         (verdict.status.value, f"bold {_STYLES[verdict.status]}"),
-        f" (trust {verdict.trust.value}, decided by {verdict.decided_by})",
+        printable(f" (trust {verdict.trust.value}, decided by {verdict.decided_by})"),
     )
     for reason in verdict.reasons:
         yield Text(f"  reason: {reason.value} ({reason.layer.value})")
@@ -104,7 +105,8 @@ def _source(record: TrialRecord) -> Iterator[RenderableType]:
     if before is None:
         yield Text("source fixture: not looked at", style="dim")
     elif before == after:
-        yield Text(f"source fixture: unchanged, {before}", style="dim")
+        yield Text(f"source fixture: unchanged, {printable(before)}", style="dim")
     else:
         found = "not known" if after is None else after
-        yield Text(f"source fixture: {before} before, {found} after", style="bold")
+        shown = printable(f"{before} before, {found} after")
+        yield Text(f"source fixture: {shown}", style="bold")

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from assay.api import Facts, Outcome, OutcomeStatus, TestOutcome, TestResult
+from assay.api import (
+    Facts,
+    InvalidInput,
+    Outcome,
+    OutcomeStatus,
+    TestOutcome,
+    TestResult,
+    printable,
+)
 from assay.ledger import ArtifactFolder
 from assay.measure import FAILURES
 from assay.reports.tables import safe, sentence
+from assay.strict_json import load
 
 __all__ = ["explain_grader"]
 
@@ -28,6 +36,7 @@ _MEANING = {
     TestOutcome.DUPLICATE: "ran more than once",
     TestOutcome.UNKNOWN: "ran, but is not among the expected tests",
 }
+_MAX_MESSAGES_BYTES = 512 * 1024**2
 _SHOWN_TESTS = 30
 _SHOWN_MESSAGES = 5
 _SHOWN_LINES = 40
@@ -41,8 +50,8 @@ def explain_grader(facts: Facts, artifacts: ArtifactFolder) -> Iterator[Renderab
     Raises InvalidInput when an artifact is missing or changed.
     """
     yield Text.assemble(
-        (f"{facts.grader} ", "bold"),
-        f"({facts.plugin} {facts.version}, {facts.trust.value}",
+        (printable(f"{facts.grader} "), "bold"),
+        printable(f"({facts.plugin} {facts.version}, {facts.trust.value}"),
         "" if facts.required else ", not required",
         f"): {_result(facts)}",
     )
@@ -73,7 +82,8 @@ def _result(facts: Facts) -> str:
 
 
 def _limit(outcome: Outcome) -> str:
-    layers = ", ".join(f"{limit}, by {layer}" for limit, layer in outcome.enforced_by.items())
+    enforced = outcome.enforced_by.items()
+    layers = printable(", ".join(f"{limit}, by {layer}" for limit, layer in enforced))
     name = f"{_LIMITS[outcome.status]} limit" + (f" ({layers})" if layers else "")
     used = {
         OutcomeStatus.TIMED_OUT: f"{outcome.wall:.1f} s, {outcome.cpu:.1f} s of them on the CPU",
@@ -86,8 +96,12 @@ def _limit(outcome: Outcome) -> str:
 def _private(facts: Facts, artifacts: ArtifactFolder) -> Mapping[str, str]:
     if FAILURES not in facts.artifacts:
         return {}
-    messages: dict[str, str] = json.loads(artifacts.get(facts.artifacts[FAILURES]))
-    return messages
+    messages = load(
+        artifacts.get(facts.artifacts[FAILURES]), FAILURES, max_bytes=_MAX_MESSAGES_BYTES
+    )
+    if not isinstance(messages, dict):
+        raise InvalidInput(f"artifact {FAILURES} is not an object")
+    return {test: str(message) for test, message in messages.items()}
 
 
 def _failures(facts: Facts, private: Mapping[str, str]) -> Iterator[RenderableType]:

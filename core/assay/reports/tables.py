@@ -28,7 +28,14 @@ def sentence(text: str) -> Text:
 
 def percent(rate: Mapping[str, int]) -> str:
     """A rate as whole percent; a dash when nothing was measured."""
-    return f"{100 * rate['passed'] / rate['of']:.0f}%" if rate["of"] else "–"
+    passed, of = _count(rate["passed"]), _count(rate["of"])
+    return f"{100 * passed / of:.0f}%" if of else "–"
+
+
+def _count(value: object) -> int:
+    if type(value) is not int:
+        raise TypeError("a count must be a whole number")
+    return value
 
 
 def candidate_table(report: Mapping[str, Any]) -> Table:
@@ -45,11 +52,11 @@ def candidate_table(report: Mapping[str, Any]) -> Table:
         table.add_column("invalid", justify="right", style="yellow")
     for row in rows:
         cells = [
-            f"{row['accepted']}/{row['trials']}",
+            f"{_count(row['accepted'])}/{_count(row['trials'])}",
             *(percent(row[key]) for key in ("visible", "hidden", "boundary", "evidence")),
         ]
         if with_invalid:
-            cells.append(str(row["invalid"]))
+            cells.append(str(_count(row["invalid"])))
         table.add_row(safe(row["candidate"]), *cells)
     return table
 
@@ -65,7 +72,7 @@ def failure_table(report: Mapping[str, Any]) -> Table:
             table.add_row(
                 safe(trial["task"]),
                 safe(trial["candidate"]),
-                verdict["status"],
-                ", ".join(verdict["reasons"]),
+                safe(verdict["status"]),
+                safe(", ".join(verdict["reasons"])),
             )
     return table
