@@ -24,6 +24,7 @@ from assay.api import (
 from assay.benchmark import BenchmarkTask
 from assay.candidate_manifest import candidate_digest
 from assay.host import WorkerFactory, open_components
+from assay.places import refuse_places_inside
 from assay.plan import (
     Plan,
     lacking,
@@ -66,12 +67,14 @@ def evaluate(
 ) -> Evaluation:
     """Grade a suite's calibration candidates, or with `submission` the user's own.
 
-    Raises the first error of loading, then SandboxUnavailable, RevisionMismatch,
+    Raises the first error of loading, UsageError for a place to write that lies inside a
+    task's folder, then SandboxUnavailable, RevisionMismatch,
     RuntimeUnavailable; whatever happens after that is in the records.
     """
     registry = Registry()
     suite = open_suite(location, registry)
     tasks = load_tasks(suite, only)
+    refuse_places_inside(suite, tasks, folder)
     problems: tuple[str, ...] = ()
     submissions: tuple[Candidate, ...] | None = None
     if submission is not None:

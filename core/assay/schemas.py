@@ -23,6 +23,7 @@ from assay.api.tasks import VerdictStatus
 from assay.api.trust import Trust
 from assay.candidate_manifest import CandidateDocument
 from assay.manifests import SCHEMA, TaskDocument
+from assay.output_schemas import OUTPUT_SCHEMAS
 from assay.policies import OP_NAMES, RuntimeDocument
 from assay.suite_manifest import SuiteDocument
 
@@ -170,7 +171,7 @@ def _report() -> dict[str, Any]:
         "required": ["tasks", "skipped", "trials"],
     }
     properties = {
-        "schema": _TEXT,
+        "schema": {"enum": ["assay-report-1"]},
         "protocol": {"type": "integer", "minimum": 1},
         "suite": {"type": "object"},
         "subject": {"type": "object"},
@@ -187,6 +188,7 @@ def _report() -> dict[str, Any]:
 
 
 _SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
+    **OUTPUT_SCHEMAS,
     "candidate": _candidate,
     "claim": _claim,
     "report": _report,
