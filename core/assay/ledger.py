@@ -10,6 +10,7 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,6 +19,7 @@ from attrs import evolve, frozen
 from assay.api import (
     BlobRef,
     Digest,
+    Fault,
     InvalidInput,
     LedgerBroken,
     ManifestError,
@@ -25,6 +27,7 @@ from assay.api import (
     UsageError,
     printable,
 )
+from assay.api.files import write_all
 from assay.canonical import canonical_json, digest_bytes
 from assay.record_json import record_from_json, record_to_json
 from assay.strict_json import load
@@ -68,9 +71,8 @@ class ArtifactFolder:
         digest = digest_bytes(content)
         target = self.folder / digest.removeprefix("sha256:")
         if not target.exists():
-            partial = self.folder / f".{target.name}.{os.getpid()}"
-            partial.write_bytes(content)
-            partial.replace(target)
+            with _written():
+                _put(self.folder / f".{target.name}.{os.getpid()}", target, content)
         return BlobRef(digest, len(content))
 
     def get(self, ref: BlobRef) -> bytes:
@@ -90,7 +92,8 @@ class Ledger:
     """Appends records to `trials.jsonl`; each one is on disk before `append` returns."""
 
     def __init__(self, folder: Path) -> None:
-        self._file = (folder / RECORDS).open("xb")
+        # Unbuffered: bytes that could not be written must not wait for the closing.
+        self._file = (folder / RECORDS).open("xb", buffering=0)
         self._seq = 0
         self._prev: Digest | None = None
 
@@ -106,9 +109,9 @@ class Ledger:
         line = json.dumps(
             record_to_json(chained), sort_keys=True, ensure_ascii=False, allow_nan=False
         ).encode()
-        self._file.write(line + b"\n")
-        self._file.flush()
-        os.fdatasync(self._file.fileno())
+        with _written():
+            write_all(self._file.fileno(), line + b"\n")
+            os.fdatasync(self._file.fileno())
         self._seq += 1
         self._prev = digest_bytes(line)
         return chained
@@ -151,9 +154,27 @@ class RunView:
 
 def write_json(folder: Path, name: str, value: Any) -> None:
     """Write canonical bytes as one whole file."""
-    partial = folder / f".{name}.partial"
-    partial.write_bytes(canonical_json(value))
-    partial.replace(folder / name)
+    content = canonical_json(value)
+    with _written():
+        _put(folder / f".{name}.partial", folder / name, content)
+
+
+def _put(partial: Path, target: Path, content: bytes) -> None:
+    try:
+        partial.write_bytes(content)
+        partial.replace(target)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _written() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        problem = os.strerror(error.errno or 0)
+        raise Fault(f"the run folder can't be written: {problem}") from None
 
 
 def open_run(folder: Path) -> RunView:

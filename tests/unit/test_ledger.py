@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from support.records import facts, invalid, record, rejected
 
 from assay.api import (
+    Fault,
     GraderRole,
     InvalidInput,
     LedgerBroken,
@@ -135,3 +137,11 @@ def test_a_record_survives_its_json_form(made: TrialRecord) -> None:
 def test_something_else_is_no_record(data: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="not a trial record"):
         record_from_json(data)
+
+
+def test_a_run_folder_that_can_not_be_written_is_a_fault(run: RunView) -> None:
+    shutil.rmtree(run.folder)
+    with pytest.raises(Fault, match=r"^the run folder can't be written: No such file"):
+        run.artifacts.put("stdout", b"x")
+    with pytest.raises(Fault, match=r"^the run folder can't be written: No such file"):
+        write_json(run.folder, "report.json", {})
