@@ -25,7 +25,15 @@ from assay.benchmark import BenchmarkTask
 from assay.candidate_manifest import candidate_digest
 from assay.host import WorkerFactory, open_components
 from assay.places import refuse_places_inside
-from assay.plan import Plan, load_tasks, make_plan, prepare_runtimes, revision, trial_spec
+from assay.plan import (
+    Plan,
+    lacking,
+    load_tasks,
+    make_plan,
+    prepare_runtimes,
+    revision,
+    trial_spec,
+)
 from assay.plugins import Registry
 from assay.runner import Observer, RunResult, baseline_spec, execute, scratch_folder
 from assay.submissions import load_candidates
@@ -114,6 +122,9 @@ def grade_trial(
     pins = revision(task, components.hasher)
     spec = trial_spec(task.suite, task, pins, loaded)
     task_id = task.id
+    runtimes = prepare_runtimes(components, {task_id: task})
+    if reason := lacking(task, components, runtimes[task_id]):
+        raise RuntimeUnavailable(f"task {task_id}: {reason}")
     with (
         scratch_folder(components) as scratch,
         tempfile.TemporaryDirectory(prefix="assay-artifacts-") as artifacts,
@@ -121,7 +132,7 @@ def grade_trial(
         run = WorkerFactory(
             tasks={task_id: task},
             candidates={(task_id, loaded.id): loaded},
-            runtimes=prepare_runtimes(components, {task_id: task}),
+            runtimes=runtimes,
             scratch=scratch,
             artifacts=Path(artifacts),
             hasher=components.hasher.contract,

@@ -19,7 +19,6 @@ from attrs import evolve, frozen
 from assay.api import (
     BlobRef,
     Digest,
-    Fault,
     InvalidInput,
     LedgerBroken,
     ManifestError,
@@ -27,7 +26,7 @@ from assay.api import (
     UsageError,
     printable,
 )
-from assay.api.files import write_all
+from assay.api.files import copy_fault
 from assay.canonical import canonical_json, digest_bytes
 from assay.record_json import record_from_json, record_to_json
 from assay.strict_json import load
@@ -60,6 +59,14 @@ def create_run_folder(folder: Path) -> Path:
     return folder
 
 
+@contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise copy_fault(error, "the run folder could not be written") from None
+
+
 @frozen
 class ArtifactFolder:
     """Keeps byte strings by digest; equal content is kept once. Safe between processes."""
@@ -67,12 +74,14 @@ class ArtifactFolder:
     folder: Path
 
     def put(self, name: str, content: bytes) -> BlobRef:
-        """Keep `content`; `name` is only what the record calls it."""
+        """Keep `content`; `name` is only what the record calls it. Raises NoSpace, CopyFailed."""
         digest = digest_bytes(content)
         target = self.folder / digest.removeprefix("sha256:")
         if not target.exists():
-            with _written():
-                _put(self.folder / f".{target.name}.{os.getpid()}", target, content)
+            partial = self.folder / f".{target.name}.{os.getpid()}"
+            with _writing():
+                partial.write_bytes(content)
+                partial.replace(target)
         return BlobRef(digest, len(content))
 
     def get(self, ref: BlobRef) -> bytes:
@@ -92,8 +101,7 @@ class Ledger:
     """Appends records to `trials.jsonl`; each one is on disk before `append` returns."""
 
     def __init__(self, folder: Path) -> None:
-        # Unbuffered: bytes that could not be written must not wait for the closing.
-        self._file = (folder / RECORDS).open("xb", buffering=0)
+        self._file = (folder / RECORDS).open("xb")
         self._seq = 0
         self._prev: Digest | None = None
 
@@ -101,16 +109,18 @@ class Ledger:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._file.close()
+        with _writing():
+            self._file.close()
 
     def append(self, record: TrialRecord) -> TrialRecord:
-        """Number the record, chain it to the one before, write it."""
+        """Number the record, chain it to the one before, write it. Raises NoSpace, CopyFailed."""
         chained = evolve(record, seq=self._seq, prev=self._prev)
         line = json.dumps(
             record_to_json(chained), sort_keys=True, ensure_ascii=False, allow_nan=False
         ).encode()
-        with _written():
-            write_all(self._file.fileno(), line + b"\n")
+        with _writing():
+            self._file.write(line + b"\n")
+            self._file.flush()
             os.fdatasync(self._file.fileno())
         self._seq += 1
         self._prev = digest_bytes(line)
@@ -153,28 +163,11 @@ class RunView:
 
 
 def write_json(folder: Path, name: str, value: Any) -> None:
-    """Write canonical bytes as one whole file."""
-    content = canonical_json(value)
-    with _written():
-        _put(folder / f".{name}.partial", folder / name, content)
-
-
-def _put(partial: Path, target: Path, content: bytes) -> None:
-    try:
-        partial.write_bytes(content)
-        partial.replace(target)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
-
-
-@contextmanager
-def _written() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        problem = os.strerror(error.errno or 0)
-        raise Fault(f"the run folder can't be written: {problem}") from None
+    """Write canonical bytes as one whole file. Raises NoSpace, CopyFailed."""
+    partial = folder / f".{name}.partial"
+    with _writing():
+        partial.write_bytes(canonical_json(value))
+        partial.replace(folder / name)
 
 
 def open_run(folder: Path) -> RunView:

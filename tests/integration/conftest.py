@@ -9,7 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.jail import forget_store
 from support.processes import children, open_descriptors
+from support.users import remove_copy
+
+
+@pytest.fixture(autouse=True, scope="session")
+def large_folders_are_removed() -> Iterator[None]:
+    yield
+    forget_store()
+    remove_copy()
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,7 @@ ORDINARY_ID = 65531
 SYSTEM_PYTHON = "/usr/bin/python3"
 REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCE_ROOTS = ("core", "sandbox", "graders")
-PACKAGES = ("assay", "hypothesis", "pytest")
+PACKAGES = ("assay", "hypothesis", "pip", "pytest")
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
@@ -111,12 +111,26 @@ def _make_environment(venv: Path, repository: Path) -> None:
     (venv / "bin").mkdir()
     (venv / "bin/python").symlink_to(SYSTEM_PYTHON)
     (venv / "pyvenv.cfg").write_text(f"home = {Path(SYSTEM_PYTHON).parent}\n")
+    command = venv / "bin/assay"
+    # Spawned workers import the script again, so it must do nothing then.
+    guard = 'if __name__ == "__main__":\n    sys.exit(main())\n'
+    command.write_text(f"#!{venv}/bin/python\nimport sys\n\nfrom assay.cli import main\n\n{guard}")
+    command.chmod(0o755)
     for distribution in _installed():
         _copy_distribution(distribution, packages)
     for editable in packages.glob("*.pth"):
         editable.unlink()
     roots = "".join(f"{repository / name}\n" for name in SOURCE_ROOTS)
     (packages / "repository.pth").write_text(roots)
+
+
+def remove_copy() -> None:
+    """Remove this process's copy, if it made one, before the process has to hurry."""
+    if _copy.cache_info().currsize:
+        root = _copy()
+        _copy.cache_clear()
+        atexit.unregister(_remove)
+        _remove(root, os.getpid())
 
 
 def _remove(root: Path, owner: int) -> None:
