@@ -20,7 +20,7 @@ __all__ = ["app", "main"]
 
 EXIT_CODES = """Exit codes: 0 as expected · 1 graded, and rejected · 2 usage · 3 invalid input,
 calibration or ungradable · 4 sandbox or runtime unavailable · 5 integrity · 130 interrupted
-(143 on SIGTERM). The most serious wins: 5 > 130 > 4 > 3 > 1 > 0."""
+(143 on SIGTERM). The most serious wins: 5 > 130 > 143 > 4 > 3 > 2 > 1 > 0."""
 
 app = typer.Typer(
     name="assay",
@@ -32,12 +32,16 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("run")(run.run)
-app.command("check")(check.check)
-app.command("show")(show.show)
+app.command("run", short_help="Grade candidates in jails, and print the table.")(run.run)
+app.command(
+    "check", short_help="Verify that a suite's own candidates get the verdicts they declare."
+)(check.check)
+app.command("show", short_help="Explain a run, or why one trial was rejected.")(show.show)
 app.add_typer(new.app, name="new")
-app.command("lock")(new.lock)
-app.command("doctor")(host.doctor)
+app.command("lock", short_help="Pin the digests of a suite's tasks in suite.json.")(new.lock)
+app.command("doctor", short_help="Tell what this host's sandbox offers, and how to fix the rest.")(
+    host.doctor
+)
 app.command("plugins")(host.plugins)
 app.command("schema")(host.schema)
 
@@ -71,7 +75,7 @@ def main() -> None:
     except Exception as error:
         usage = _usage_message(error)
         if usage is not None:
-            _tell(usage)
+            _tell(usage, prefix="" if usage.startswith("Usage:") else "assay: ")
             sys.exit(UsageError.exit_code)
         if os.environ.get("ASSAY_DEBUG"):
             raise
@@ -85,10 +89,12 @@ def _usage_message(error: Exception) -> str | None:
     message = getattr(error, "format_message", None)
     if getattr(error, "exit_code", None) != UsageError.exit_code or message is None:
         return None
-    return f"{message()} (see assay --help)"
+    text = str(message())
+    # Without any argument the message is the help itself.
+    return text if text.startswith("Usage:") else f"{text} (see assay --help)"
 
 
-def _tell(message: str) -> None:
+def _tell(message: str, prefix: str = "assay: ") -> None:
     from assay.reports.tables import safe
 
-    make_console(stderr=True).print("assay: ", safe(message), sep="")
+    make_console(stderr=True).print(prefix, safe(message), sep="")
