@@ -22,7 +22,7 @@ ORDINARY_ID = 65531
 SYSTEM_PYTHON = "/usr/bin/python3"
 REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCE_ROOTS = ("core", "sandbox", "graders")
-PACKAGES = ("assay", "hypothesis", "pytest")
+PACKAGES = ("assay", "hypothesis", "pip", "pytest")
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 

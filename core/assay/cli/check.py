@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from assay.cli.display import Display, make_console
+from assay.cli.display import MAX_JOBS, Display, make_console
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -24,7 +24,8 @@ def check(
     suite: Annotated[str, typer.Argument(help="A suite's folder, or builtin:NAME.")],
     task: Annotated[list[str] | None, typer.Option(help="Only this task; repeatable.")] = None,
     jobs: Annotated[
-        int | None, typer.Option("-j", "--jobs", min=1, help="Worker processes [default: CPUs].")
+        int | None,
+        typer.Option("-j", "--jobs", min=1, max=MAX_JOBS, help="Worker processes [default: CPUs]."),
     ] = None,
     display: Annotated[Display, typer.Option(help="How progress is shown.")] = Display.AUTO,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
@@ -39,7 +40,7 @@ def check(
     from assay.cli.exits import run_exit_code
     from assay.cli.progress import ProgressObserver
     from assay.evaluation import evaluate
-    from assay.reports.tables import safe
+    from assay.reports.tables import sentence
     from assay.results import as_expected
 
     with (
@@ -75,7 +76,7 @@ def check(
         return code
     console = make_console()
     for item in evaluation.plan.skipped:
-        console.print(safe(f"skipped {item.task}: {item.reason}"))
+        console.print(sentence(f"skipped {item.task}: {item.reason}"))
     if wrong:
         console.print(_table(wrong))
     console.print(f"{len(records) - len(wrong)} of {len(records)} expectations hold")
@@ -103,7 +104,7 @@ def _difference(record: TrialRecord, candidate: Candidate) -> dict[str, Any]:
 def _table(wrong: list[dict[str, Any]]) -> Table:
     from rich.table import Table
 
-    from assay.reports.tables import safe
+    from assay.reports.tables import safe, sentence
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("task", "candidate", "expected", "measured"):
@@ -114,7 +115,7 @@ def _table(wrong: list[dict[str, Any]]) -> Table:
             safe(row["task"]),
             safe(row["candidate"]),
             _said(expected["verdict"], expected["required"]),
-            safe(_said(measured["verdict"], measured["reasons"], measured["error"])),
+            sentence(_said(measured["verdict"], measured["reasons"], measured["error"])),
         )
     return table
 

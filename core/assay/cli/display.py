@@ -7,7 +7,10 @@ from enum import StrEnum
 
 from rich.console import Console
 
-__all__ = ["Display", "make_console"]
+__all__ = ["MAX_JOBS", "Display", "make_console"]
+
+MAX_JOBS = 1024
+"""Most worker processes of one run."""
 
 WIDE = 200
 """Columns where nobody looks at a screen: logs and pipes get whole lines."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -25,7 +23,9 @@ class ProgressObserver:
 
     def __init__(self, display: Display) -> None:
         if display is Display.AUTO:
-            display = Display.RICH if sys.stderr.isatty() else Display.PLAIN
+            console = make_console(stderr=True)
+            draws = console.is_terminal and not console.is_dumb_terminal
+            display = Display.RICH if draws else Display.PLAIN
         self._display = display
         self._console = make_console(stderr=True)
         self._counts = dict.fromkeys(VerdictStatus, 0)
