@@ -15,6 +15,7 @@ from assay.api import (
     ChangeSet,
     Command,
     GraderSpec,
+    GraderUnfit,
     JailSpec,
     Lease,
     Limits,
@@ -23,19 +24,26 @@ from assay.api import (
     Outcome,
     Process,
     Profile,
+    RelPath,
     Runtime,
     Sandbox,
     Session,
     Task,
+    TreeLimit,
     TreeManifest,
+    TreeRefused,
     Workspace,
 )
+from assay.api.files import open_root, opened, read_file
 from assay.ledger import ArtifactFolder
+from assay.parts import EVERYTHING, TreeParts
 
 __all__ = ["GradingContext"]
 
 WORKSPACE = "/workspace"
 HIDDEN = "/hidden"
+
+_NOTHING_BYTES = 4096
 
 
 @define
@@ -78,6 +86,7 @@ class GradingContext:
     artifacts: ArtifactFolder
     sandbox: Sandbox
     workspace: Workspace
+    parts: TreeParts
     hidden_source: str | None
 
     @property
@@ -98,14 +107,39 @@ class GradingContext:
             "ASSAY_SEED": str(self.task.seed),
         }
 
+    def hidden_file(self, path: str, cap: int) -> bytes:
+        """Content of one hidden file; raises GraderUnfit when it is absent or above `cap`."""
+        present = () if self.hidden is None else self.hidden.entries
+        if self.hidden_source is None or path not in {entry.path for entry in present}:
+            raise GraderUnfit(f"grader {self.spec.id}: the task has no hidden file of this name")
+        try:
+            with opened(open_root(self.hidden_source)) as root:
+                return read_file(root, RelPath(path), cap)
+        except TreeLimit:
+            raise GraderUnfit(
+                f"grader {self.spec.id}: a hidden file is larger than {cap} bytes"
+            ) from None
+        except (TreeRefused, OSError):
+            raise GraderUnfit(f"grader {self.spec.id}: a hidden file can't be read") from None
+
     def jail(
-        self, profile: Profile, *, hidden: bool = False, extra: tuple[Mount, ...] = ()
+        self,
+        profile: Profile,
+        *,
+        hidden: bool = False,
+        extra: tuple[Mount, ...] = (),
+        omit: tuple[str, ...] = (),
     ) -> Session:
         """A jail in the grading tree; with `hidden`, the hidden files are at /hidden."""
-        mounts = self.workspace.mounts(WORKSPACE, writable=False)
+        partial = omit not in ((), EVERYTHING)
+        workspace = self.parts.without(omit) if partial else self.workspace
+        if omit == EVERYTHING:
+            mounts: tuple[Mount, ...] = (Mount(WORKSPACE, MountKind.TMPFS, size=_NOTHING_BYTES),)
+        else:
+            mounts = workspace.mounts(WORKSPACE, writable=False)
         if hidden and self.hidden_source is not None:
             mounts += (Mount(HIDDEN, MountKind.TREE, source=self.hidden_source),)
-        lease = self.workspace.lease()
+        lease = workspace.lease()
         try:
             session = self.sandbox.open(
                 JailSpec(

@@ -57,6 +57,7 @@ from assay.fixtures import UNREADABLE, SourceGuard
 from assay.grading import GradingContext
 from assay.ledger import ArtifactFolder
 from assay.measure import measure
+from assay.parts import TreeParts
 
 __all__ = ["PreparedTask", "TrialHost", "run_trial"]
 
@@ -146,26 +147,35 @@ def _measure_all(
         draft.boundary = judge(task.benchmark.task, draft.change_set, wish)
         permitted = permitted_edits(wish, draft.boundary)
     with draft.stage("workspace"):
-        workspace = host.copier.open(
-            task.prepared,
-            host.scratch,
-            hasher=host.hasher,
-            ids=host.sandbox.capabilities().ids,
-        )
-        opened.append(workspace)
-        workspace.put(permitted)
+        workspace = _opened(host, task, permitted, opened)
         expected = edited_manifest(base, permitted, host.hasher)
         frozen_tree = workspace.freeze(host.hasher)
         if frozen_tree.change_set.result != expected.ref:
             raise CopyFailed("the grading tree differs from the permitted changes")
     with draft.stage("grading"):
         changes = frozen_tree.change_set
+        parts = TreeParts(expected, lambda: _opened(host, task, permitted, opened))
         for grader in task.benchmark.task.graders:
-            context = _context(host, task, workspace, changes, expected, grader)
+            context = _context(host, task, workspace, changes, parts, grader)
             draft.facts += (measure(task.graders[grader.id], context),)
     if candidate is not None:
         with draft.stage("claims"):
             draft.claims = check_claims(task.benchmark.task, candidate, draft.facts)
+
+
+def _opened(
+    host: TrialHost, task: PreparedTask, permitted: Edits, opened: list[Workspace]
+) -> Workspace:
+    """A fresh grading tree, to be closed on leaving."""
+    workspace = host.copier.open(
+        task.prepared,
+        host.scratch,
+        hasher=host.hasher,
+        ids=host.sandbox.capabilities().ids,
+    )
+    opened.append(workspace)
+    workspace.put(permitted)
+    return workspace
 
 
 def _wish(host: TrialHost, task: PreparedTask, candidate: Candidate) -> Edits:
@@ -190,7 +200,7 @@ def _context(
     task: PreparedTask,
     workspace: Workspace,
     changes: ChangeSet,
-    tree: TreeManifest,
+    parts: TreeParts,
     grader: GraderSpec,
 ) -> GradingContext:
     hidden = task.hidden.manifest if task.hidden is not None else None
@@ -198,13 +208,14 @@ def _context(
         task=task.benchmark.task,
         spec=grader,
         options=task.options[grader.id],
-        tree=tree,
+        tree=parts.tree,
         hidden=hidden,
         change_set=changes,
         runtime=task.runtime,
         artifacts=host.artifacts,
         sandbox=host.sandbox,
         workspace=workspace,
+        parts=parts,
         hidden_source=None if hidden is None else stored_path(host.store, hidden),
     )
 

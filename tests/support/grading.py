@@ -21,6 +21,7 @@ from assay.api import (
     Grader,
     GraderRole,
     GraderSpec,
+    GraderUnfit,
     JailSpec,
     Limits,
     Mount,
@@ -36,6 +37,7 @@ from assay.api import (
     TreeRef,
 )
 from assay.api.files import open_root, opened
+from assay.boundary import PathPattern
 from assay.builtin.hasher import TreeHasher
 from assay_graders.command import CommandGrader
 from assay_graders.node_test import NodeTestGrader
@@ -75,16 +77,46 @@ class Context:
     seed: int = 0
     artifacts: Kept = field(factory=Kept)
 
+    def hidden_file(self, path: str, cap: int) -> bytes:
+        assert self.hidden is not None
+        if path not in {entry.path for entry in self.hidden.entries}:
+            raise GraderUnfit("no such hidden file")
+        source = store().tree(self.hidden.ref)
+        assert source is not None
+        content = Path(source, path).read_bytes()
+        if len(content) > cap:
+            raise GraderUnfit("a hidden file is too large")
+        return content
+
     def jail(
-        self, profile: Profile, *, hidden: bool = False, extra: tuple[Mount, ...] = ()
+        self,
+        profile: Profile,
+        *,
+        hidden: bool = False,
+        extra: tuple[Mount, ...] = (),
+        omit: tuple[str, ...] = (),
     ) -> Session:
-        mounts = [_mount("/workspace", self.tree.ref), *extra]
+        mounts = [_mount("/workspace", self._without(omit)), *extra]
         if hidden:
             assert self.hidden is not None
             mounts.append(_mount("/hidden", self.hidden.ref))
         return sandbox().open(
             JailSpec(profile, self.runtime, tuple(mounts), self.limits, cwd="/workspace")
         )
+
+    def _without(self, omit: tuple[str, ...]) -> TreeRef:
+        source = store().tree(self.tree.ref)
+        assert source is not None
+        if not omit:
+            return self.tree.ref
+        patterns = [PathPattern(text) for text in omit]
+        return tree_of(
+            {
+                path: text
+                for path, text in read_files(Path(source)).items()
+                if not any(pattern.matches(RelPath(path)) for pattern in patterns)
+            }
+        ).ref
 
     def cancelled(self) -> bool:
         return False

@@ -72,12 +72,26 @@ class GradeContext(Protocol):
     @property
     def artifacts(self) -> Artifacts: ...
 
+    def hidden_file(self, path: str, cap: int) -> bytes:
+        """Content of one hidden file of at most `cap` bytes, for data that the grader reads.
+
+        Raises GraderUnfit when the task has no such file or it is larger.
+        """
+        ...
+
     def jail(
-        self, profile: Profile, *, hidden: bool = False, extra: tuple[Mount, ...] = ()
+        self,
+        profile: Profile,
+        *,
+        hidden: bool = False,
+        extra: tuple[Mount, ...] = (),
+        omit: tuple[str, ...] = (),
     ) -> Session:
         """A jail with the grading tree read-only at /workspace, which is its cwd.
 
-        With `hidden`, the hidden files are read-only at /hidden.
+        With `hidden`, the hidden files are read-only at /hidden. Files that a pattern of
+        `omit` matches are not in the tree; `("**",)` leaves it empty, so that nothing of the
+        candidate is inside.
         """
         ...
 
