@@ -74,9 +74,40 @@ JSON = st.recursive(
         st.builds(
             lambda tag, payload: {tag: payload},
             st.sampled_from(
-                "t d i f u set fset b ba type decimal fraction date time datetime delta timezone"
-                " zone path pattern odict counter ddict deque uuid range slice complex ref"
-                " ellipsis notimpl purepath".split()
+                [
+                    "t",
+                    "d",
+                    "i",
+                    "f",
+                    "u",
+                    "set",
+                    "fset",
+                    "b",
+                    "ba",
+                    "type",
+                    "decimal",
+                    "fraction",
+                    "date",
+                    "time",
+                    "datetime",
+                    "delta",
+                    "timezone",
+                    "zone",
+                    "path",
+                    "pattern",
+                    "odict",
+                    "counter",
+                    "ddict",
+                    "deque",
+                    "uuid",
+                    "range",
+                    "slice",
+                    "complex",
+                    "ref",
+                    "ellipsis",
+                    "notimpl",
+                    "purepath",
+                ]
             ),
             inner,
         ),
