@@ -17,6 +17,7 @@ __all__ = [
     "id_problems",
     "mode_problems",
     "path_problem",
+    "pattern_problems",
     "root_problems",
 ]
 
@@ -137,6 +138,14 @@ def root_problems(roots: tuple[str, ...]) -> Iterator[str]:
         problem = "" if root == "." else path_problem(root)
         if problem:
             yield f"roots[{index}]: {problem}."
+
+
+def pattern_problems(option: str, patterns: tuple[str, ...]) -> Iterator[str]:
+    """What is wrong with an option that lists path patterns, as sentences."""
+    for index, pattern in enumerate(patterns):
+        parts = pattern.split("/")
+        if not all(parts) or any("**" in part and part != "**" for part in parts):
+            yield f"{option}[{index}] has an empty component, or ** inside a component."
 
 
 def mode_problems(mode: str, hidden: bool, task: Task) -> Iterator[str]:

@@ -33,6 +33,7 @@ from assay_graders.report import MAX_FRAME_BYTES, ReportFault, RunReport, decode
 __all__ = [
     "HIDDEN",
     "LIMITS",
+    "TESTS",
     "WORKSPACE",
     "Reported",
     "base_of",
@@ -47,6 +48,8 @@ __all__ = [
 
 WORKSPACE = "/workspace"
 HIDDEN = "/hidden"
+TESTS = ("test/**", "tests/**", "**/conftest.py", "**/test_*.py", "**/*_test.py")
+"""Patterns of what is taken for tests in a graded tree."""
 
 LIMITS = frozenset(
     {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from assay.api import Digest, Facts, GradeContext, Grader, Outcome, Reason, TestResult, Trust
 from assay_graders.jailed import LIMITS
 
@@ -16,6 +18,8 @@ def facts(
     *,
     layers: tuple[str, ...],
     fault: bool = False,
+    trust: Trust = Trust.UNGUARDED,
+    measures: Mapping[str, float] | None = None,
 ) -> Facts:
     """Everything measured. A limit that was reached leaves the grader not completed.
 
@@ -30,10 +34,11 @@ def facts(
         version=grader.version,
         options_digest=Digest(""),
         completed=completed,
-        trust=Trust.UNGUARDED,
+        trust=trust,
         layers_held=layers,
         tests=tests if completed else (),
         outcome=outcome,
+        measures=measures or {},
         reasons=frozenset({Reason.PROTOCOL_FAULT}) if fault and completed else frozenset(),
         required=ctx.spec.required,
     )

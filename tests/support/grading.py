@@ -39,13 +39,15 @@ from assay.api import (
 from assay.api.files import open_root, opened
 from assay.boundary import PathPattern
 from assay.builtin.hasher import TreeHasher
+from assay_graders.call import CallGrader
 from assay_graders.command import CommandGrader
 from assay_graders.node_test import NodeTestGrader
 from assay_graders.pytest_grader import PytestGrader
 
 SUITES = Path(__file__).parents[2] / "fixtures"
 GRADERS: Mapping[str, Grader] = {
-    grader.name: grader for grader in (CommandGrader(), PytestGrader(), NodeTestGrader())
+    grader.name: grader
+    for grader in (CallGrader(), CommandGrader(), PytestGrader(), NodeTestGrader())
 }
 GENEROUS = Limits(wall=20.0)
 """Limits of tests that are not about limits: this machine may be busy."""

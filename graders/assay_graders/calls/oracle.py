@@ -1,0 +1,135 @@
+"""Trusted functions of the hidden files, called in a jail of their own.
+
+Nothing of the candidate is inside, neither its tree nor its code: only inputs and, for a
+property, the plain values that it answered. A reference that fails is the suite's fault; a
+property that fails, on a value that the candidate chose, is no pass.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+import attrs
+from attrs import define, field
+
+from assay.api import Command, GradeContext, GraderUnfit, OutcomeStatus, Profile, Session
+from assay_graders.calls.cases import Function
+from assay_graders.calls.conversation import (
+    Answer,
+    AnswerKind,
+    Breach,
+    Conversation,
+    Gone,
+    programs,
+    worker_command,
+)
+from assay_graders.jailed import HIDDEN, settled
+from assay_graders.wire.faults import WireFault
+from assay_graders.wire.values import Codec
+
+__all__ = ["Oracle", "require_worker"]
+
+_WALL = 60.0
+_NOTHING = ("**",)
+
+
+def _patient(ctx: GradeContext, command: Command) -> Command:
+    wall = max(_WALL, ctx.limits.wall)
+    return attrs.evolve(command, limits=attrs.evolve(ctx.limits, wall=wall))
+
+
+def require_worker(ctx: GradeContext) -> None:
+    """Raise GraderUnfit when the worker's program can't start in this runtime at all."""
+    command = worker_command(ctx, (), nan=False)
+    probe = attrs.evolve(command, argv=(*command.argv[:-1], b"probe"))
+    with ctx.jail(Profile.WORKER, extra=programs(), omit=_NOTHING) as session:
+        outcome = settled(session.run(_patient(ctx, probe)))
+    if outcome.status is not OutcomeStatus.EXITED or outcome.exit_code != 0:
+        raise GraderUnfit(f"grader {ctx.spec.id}: its worker does not start in this runtime")
+
+
+@define
+class _Side:
+    """One folder of hidden files, with the process that imports from it."""
+
+    session: Session
+    conversation: Conversation
+    dead: bool = False
+
+
+@define
+class Oracle:
+    """Processes that are started when the first question comes; a context manager."""
+
+    ctx: GradeContext
+    codec: Codec
+    _sides: dict[str, _Side] = field(factory=dict, init=False)
+    _stack: contextlib.ExitStack = field(factory=contextlib.ExitStack, init=False)
+
+    def reference(
+        self, function: Function, args: list[Any], kwargs: Mapping[str, Any], *, after: bool
+    ) -> Answer:
+        """What a reference answers: a value or a built-in exception; raises GraderUnfit."""
+        answer = self._ask(function, args, kwargs, after=after)
+        if answer is None:
+            raise self._unfit(function, "ended without an answer")
+        if answer.kind is AnswerKind.ABSENT:
+            raise self._unfit(function, "can't be imported")
+        if answer.kind is AnswerKind.NOT_PLAIN:
+            raise self._unfit(function, "returned a value that can't be compared")
+        if answer.kind is AnswerKind.RAISED and ":" in answer.classes[0]:
+            raise self._unfit(function, "raised an exception that is not built in")
+        return answer
+
+    def holds(self, function: Function, args: list[Any], kwargs: Mapping[str, Any]) -> bool:
+        """Whether a property returned True for these arguments; raises GraderUnfit."""
+        answer = self._ask(function, args, kwargs)
+        if answer is not None and answer.kind is AnswerKind.ABSENT:
+            raise self._unfit(function, "can't be imported")
+        return answer is not None and answer.kind is AnswerKind.RETURNED and answer.value is True
+
+    def _ask(
+        self,
+        function: Function,
+        args: list[Any],
+        kwargs: Mapping[str, Any],
+        *,
+        after: bool = False,
+    ) -> Answer | None:
+        folder, _, file = function.file.rpartition("/")
+        side = self._sides.get(folder) or self._open(folder)
+        if side.dead:
+            return None
+        target = f"{file.removesuffix('.py')}:{function.name}"
+        try:
+            return side.conversation.ask(target, args, kwargs, after=after)
+        except (Breach, Gone, WireFault):
+            side.dead = True
+            return None
+
+    def _open(self, folder: str) -> _Side:
+        root = f"{HIDDEN}/{folder}" if folder else HIDDEN
+        command = _patient(self.ctx, worker_command(self.ctx, (root,), nan=self.codec.nan))
+        session = self._stack.enter_context(
+            self.ctx.jail(Profile.HIDDEN, hidden=True, extra=programs(), omit=_NOTHING)
+        )
+        conversation = Conversation(self.ctx, session, command, self.codec)
+        self._sides[folder] = _Side(session, conversation)
+        return self._sides[folder]
+
+    def _unfit(self, function: Function, problem: str) -> GraderUnfit:
+        return GraderUnfit(f"grader {self.ctx.spec.id}: {function.file}:{function.name} {problem}")
+
+    def __enter__(self) -> Oracle:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
