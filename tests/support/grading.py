@@ -163,6 +163,7 @@ def grade(
     removed: tuple[str, ...] = (),
     modified: tuple[str, ...] = (),
     limits: Limits = GENEROUS,
+    seed: int = 0,
     runtime_changes: Runtime | None = None,
 ) -> Facts:
     """Facts of one grader over a small tree; `removed` and `modified` is what a candidate did."""
@@ -190,6 +191,7 @@ def grade(
         ),
         runtime=runtime_changes or runtime(),
         limits=limits,
+        seed=seed,
     )
     return grader.grade(context)
 

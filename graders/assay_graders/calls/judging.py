@@ -56,9 +56,10 @@ def _same_float(one: float, other: float) -> bool:
 
 
 def _near(expected: float, found: float, tolerance: Tolerance) -> bool:
-    if not (math.isfinite(expected) and math.isfinite(found)):
+    bound = max(tolerance.abs, tolerance.rel * abs(expected))
+    if not bound or not (math.isfinite(expected) and math.isfinite(found)):
         return False
-    return abs(expected - found) <= max(tolerance.abs, tolerance.rel * abs(expected))
+    return abs(expected - found) <= bound
 
 
 def _canonical(value: Any) -> Any:
