@@ -337,3 +337,19 @@ def test_hostile_bytes_are_a_value_or_a_fault(frame):
 def test_frames_that_break_a_rule(frame):
     with pytest.raises(WireFault):
         CODEC.loads(frame)
+
+
+@pytest.mark.parametrize("kind", ["set", "dict"])
+def test_keys_that_were_chosen_to_collide_are_refused(kind):
+    modulus = 2**61 - 1
+    colliding = [("i", f"{modulus * factor:x}") for factor in range(1, 20_000)]
+    tree = ("set", colliding) if kind == "set" else ("d", [[key, 0] for key in colliding])
+
+    with pytest.raises(WireFault, match="share one hash"):
+        Codec().decode(tree)
+
+
+def test_many_keys_that_do_not_collide_are_a_value():
+    value = {number * 1_000_003: str(number) for number in range(5_000)}
+
+    assert Codec().loads(Codec().dumps(value)) == value

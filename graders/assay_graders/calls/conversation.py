@@ -37,7 +37,7 @@ __all__ = ["Answer", "AnswerKind", "Breach", "Conversation", "Gone", "programs",
 
 _CHANNEL = "call"
 _PROGRAM = "call_worker.py"
-_WIRE = ("__init__.py", "faults.py", "frames.py", "stdlib.py", "text.py", "values.py")
+_WIRE = ("__init__", "faults", "frames", "keys", "stdlib", "text", "values")
 _GRACE = 60.0
 _NONCE_BYTES = 16
 _SILENT = "the process ended without an answer"
@@ -79,7 +79,7 @@ class Answer:
 def programs() -> tuple[Mount, ...]:
     """The worker's program and the wire, as files of the jail."""
     wire = files("assay_graders.wire")
-    contents = {name: (wire / name).read_bytes() for name in _WIRE}
+    contents = {f"{name}.py": (wire / f"{name}.py").read_bytes() for name in _WIRE}
     return (
         program(_PROGRAM),
         *(

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import binascii
 import math
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import stdlib
 from .faults import WireFault
+from .keys import hashable, require_spread
 from .text import MAX_SAFE_INTEGER, pack, unpack
 
 __all__ = ["MAX_DEPTH", "MAX_INT_BITS", "MAX_NODES", "Codec"]
@@ -118,7 +119,7 @@ class _Encoder:
             return (_SETS[kind], [self(item, depth) for item in value])
         if kind is bytes or kind is bytearray:
             return (_BYTES[kind], binascii.b2a_base64(value, newline=False).decode("ascii"))
-        if kind is type and _named(value):
+        if kind is type and stdlib.BUILTIN_TYPES.get(value.__name__) is value:
             return ("type", value.__name__)
         known = stdlib.of(kind)
         if known is not None:
@@ -218,17 +219,20 @@ class _Decoder:
     def _dict(self, payload: Any, depth: int) -> dict[Any, Any]:
         if type(payload) is not list:
             raise WireFault("a tag's content is not a list")
-        found: dict[Any, Any] = {}
+        pairs = []
         for pair in payload:
             if type(pair) is not list or len(pair) != 2:
                 raise WireFault("a dict's entry is not a pair")
-            found[_hashable(self(pair[0], depth))] = self(pair[1], depth)
+            pairs.append((hashable(self(pair[0], depth)), self(pair[1], depth)))
+        require_spread([key for key, _ in pairs])
+        found = dict(pairs)
         if len(found) != len(payload):
             raise WireFault("a dict has a key twice")
         return found
 
     def _set(self, kind: type, payload: Any, depth: int) -> Any:
-        items = [_hashable(item) for item in self._items(payload, depth)]
+        items = [hashable(item) for item in self._items(payload, depth)]
+        require_spread(items)
         found = kind(items)
         if len(found) != len(items):
             raise WireFault("a set has an element twice")
@@ -285,18 +289,6 @@ def _bytes_of(payload: Any) -> bytes:
         return binascii.a2b_base64(payload, strict_mode=True)
     except ValueError:
         raise WireFault("bytes are not text in base 64") from None
-
-
-def _hashable(value: Any) -> Hashable:
-    try:
-        hash(value)
-    except Exception:
-        raise WireFault("a key or element is not hashable") from None
-    return value  # type: ignore[no-any-return]
-
-
-def _named(value: type) -> bool:
-    return stdlib.BUILTIN_TYPES.get(value.__name__) is value
 
 
 def _type_of(payload: Any) -> type:
