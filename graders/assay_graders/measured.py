@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import attrs
+
 from assay.api import Digest, Facts, GradeContext, Grader, Outcome, Reason, TestResult, Trust
 from assay_graders.jailed import LIMITS
 
-__all__ = ["facts"]
+__all__ = ["combined", "facts"]
 
 
 def facts(
@@ -41,4 +43,17 @@ def facts(
         measures=measures or {},
         reasons=frozenset({Reason.PROTOCOL_FAULT}) if fault and completed else frozenset(),
         required=ctx.spec.required,
+    )
+
+
+def combined(one: Outcome | None, other: Outcome) -> Outcome:
+    """Both as one: the first that was not ended well says how, and what was used adds up."""
+    if one is None:
+        return other
+    leading = other if other.status in LIMITS else one
+    return attrs.evolve(
+        leading,
+        cpu=one.cpu + other.cpu,
+        wall=one.wall + other.wall,
+        peak_memory=max(one.peak_memory, other.peak_memory),
     )

@@ -43,11 +43,20 @@ from assay_graders.call import CallGrader
 from assay_graders.command import CommandGrader
 from assay_graders.node_test import NodeTestGrader
 from assay_graders.pytest_grader import PytestGrader
+from assay_graders.result_file import ResultFileGrader
+from assay_graders.stdio import StdioGrader
 
 SUITES = Path(__file__).parents[2] / "fixtures"
 GRADERS: Mapping[str, Grader] = {
     grader.name: grader
-    for grader in (CallGrader(), CommandGrader(), PytestGrader(), NodeTestGrader())
+    for grader in (
+        CallGrader(),
+        CommandGrader(),
+        PytestGrader(),
+        NodeTestGrader(),
+        ResultFileGrader(),
+        StdioGrader(),
+    )
 }
 GENEROUS = Limits(wall=20.0)
 """Limits of tests that are not about limits: this machine may be busy."""

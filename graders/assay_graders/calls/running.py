@@ -1,8 +1,8 @@
 """Runs cases in workers: in an order drawn from the seed, each answer judged when it comes.
 
-A worker is one command in a jail whose tree holds no tests. It starts fresh for each case, or
-for each group of cases. A breach or a limit ends the whole run; a worker that dies leaves the
-cases that it still had to answer missing.
+A worker is one process in a jail of its own, whose tree holds no tests. It starts fresh for each
+case, or for each group of cases, and leaves nothing behind. A breach or a limit ends the whole
+run; a worker that dies leaves the cases that it still had to answer missing.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ import random
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-import attrs
 from attrs import define, field, frozen
 
-from assay.api import GradeContext, GraderUnfit, Outcome, Profile, Session, TestOutcome, TestResult
+from assay.api import GradeContext, GraderUnfit, Outcome, Profile, TestOutcome, TestResult
 from assay_graders.calls.cases import Case, Function
 from assay_graders.calls.conversation import (
     Answer,
@@ -28,6 +27,7 @@ from assay_graders.calls.conversation import (
 from assay_graders.calls.judging import EXACT, matches, raised, shown
 from assay_graders.calls.oracle import Oracle, require_worker
 from assay_graders.jailed import LIMITS
+from assay_graders.measured import combined
 from assay_graders.wire.faults import WireFault
 from assay_graders.wire.values import Codec
 
@@ -99,18 +99,20 @@ class CaseRun:
     _waiting: list[tuple[Call, Answer]] = field(factory=list, init=False)
 
     def run(self, groups: list[list[tuple[Call, ...]]]) -> None:
-        """Ask every call of every group, each group in a fresh worker."""
-        with self.ctx.jail(Profile.WORKER, extra=programs(), omit=self.omit) as session:
-            for group in groups:
-                self._group(session, group)
-                if self.fault or (self.outcome is not None and self.outcome.status in LIMITS):
-                    break
+        """Ask every call of every group, each group of a worker in a fresh jail."""
+        for group in groups:
+            self._group(group)
+            if self.fault or (self.outcome is not None and self.outcome.status in LIMITS):
+                break
         self._settle()
 
-    def _group(self, session: Session, group: list[tuple[Call, ...]]) -> None:
+    def _group(self, group: list[tuple[Call, ...]]) -> None:
         command = worker_command(self.ctx, self.roots, nan=self.codec.nan)
         before = self.asked
-        with Conversation(self.ctx, session, command, self.codec) as worker:
+        with (
+            self.ctx.jail(Profile.WORKER, extra=programs(), omit=self.omit) as session,
+            Conversation(self.ctx, session, command, self.codec) as worker,
+        ):
             try:
                 for calls in group:
                     self._case(worker, calls)
@@ -122,7 +124,7 @@ class CaseRun:
             outcome = worker.end()
         if self.asked == before and outcome.status not in LIMITS and not self.fault:
             require_worker(self.ctx)
-        self.outcome = _combined(self.outcome, outcome)
+        self.outcome = combined(self.outcome, outcome)
 
     def _case(self, worker: Conversation, calls: tuple[Call, ...]) -> None:
         case = calls[0].case
@@ -203,19 +205,6 @@ def _shown_answer(answer: Answer) -> str:
     if answer.kind is AnswerKind.RAISED:
         return f"raised {answer.classes[0] if answer.classes else 'nothing'}: {answer.text}"
     return f"returned {shown(answer.value)}"
-
-
-def _combined(one: Outcome | None, other: Outcome) -> Outcome:
-    """Both as one: the first that was not ended well says how, and what was used adds up."""
-    if one is None:
-        return other
-    leading = other if other.status in LIMITS else one
-    return attrs.evolve(
-        leading,
-        cpu=one.cpu + other.cpu,
-        wall=one.wall + other.wall,
-        peak_memory=max(one.peak_memory, other.peak_memory),
-    )
 
 
 def in_order(cases: Iterable[Case], results: Mapping[str, TestResult]) -> Iterator[TestResult]:

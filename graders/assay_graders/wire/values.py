@@ -119,7 +119,7 @@ class _Encoder:
             return (_SETS[kind], [self(item, depth) for item in value])
         if kind is bytes or kind is bytearray:
             return (_BYTES[kind], binascii.b2a_base64(value, newline=False).decode("ascii"))
-        if kind is type and stdlib.BUILTIN_TYPES.get(value.__name__) is value:
+        if kind is type and stdlib.is_builtin(value):
             return ("type", value.__name__)
         known = stdlib.of(kind)
         if known is not None:
