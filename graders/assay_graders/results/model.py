@@ -6,6 +6,8 @@ counts. Sizes are bounded, so that a hostile file costs no more than a large hon
 
 from __future__ import annotations
 
+import re
+
 from attrs import define, field, frozen
 
 from assay.api import TestOutcome
@@ -27,6 +29,9 @@ MAX_RESULTS = 100_000
 MAX_RESULT_ID_BYTES = 2_048
 MAX_MESSAGE_CHARACTERS = 4_000
 _MAX_WARNINGS = 20
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 _RANK = (
     TestOutcome.PASSED,
@@ -85,6 +90,10 @@ class Collected:
 
     def add(self, test_id: str, outcome: TestOutcome, message: str = "", count: int = 1) -> None:
         """Take one report; raises ResultsRefused when it breaks a bound."""
+        plain = _CONTROL.sub(_REPLACED, test_id)
+        if plain != test_id:
+            self.warn("a test's name holds control characters; they are replaced")
+            test_id = plain
         if not test_id:
             raise ResultsRefused("a test has no name")
         try:

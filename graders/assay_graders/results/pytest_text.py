@@ -42,7 +42,7 @@ def parse_pytest_text(data: bytes, known: frozenset[str] = frozenset()) -> Parse
     """Read the text that `pytest -rA` prints; raises ResultsRefused.
 
     `known` ids decide where an id with ` - ` in it ends; otherwise it ends at the first one
-    outside brackets.
+    before which no bracket is open.
     """
     collected = Collected()
     lines = plain_lines(data, collected)
@@ -98,10 +98,7 @@ def _divided(word: str, rest: str, known: frozenset[str]) -> tuple[str, str]:
     for end in [len(rest), *reversed(ends)]:
         if rest[:end] in known:
             return rest[:end], rest[end + 3 :]
-    depth = at = 0
     for end in ends:
-        depth += rest.count("[", at, end) - rest.count("]", at, end)
-        at = end
-        if depth <= 0:
+        if "[" not in rest[:end] or rest[:end].endswith("]"):
             return rest[:end], rest[end + 3 :]
     return rest, ""

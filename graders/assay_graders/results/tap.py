@@ -25,7 +25,7 @@ __all__ = ["parse_node_tap", "parse_tap"]
 
 _INDENT = 4
 _MAX_LEVELS = 64
-_POINT = re.compile(r"(not )?ok(?= |$)(?: +([0-9]{1,9})(?= |$))?(.*)")
+_POINT = re.compile(r"(not )?ok(?= |$)(?: +([0-9]+)(?= |$))?(.*)")
 _PLAN = re.compile(r"1\.\.([0-9]{1,9}) *(?:#.*)?")
 _DIRECTIVE = re.compile(r"(?:skip|todo)", re.IGNORECASE)
 _DURATION = re.compile(r" *\([0-9]{1,9}(?:\.[0-9]{1,9})? ?(?:ms|s|us)\)$| +# time=[0-9.]{1,20}m?s$")
@@ -146,7 +146,7 @@ class _Reader:
         level = self._level(depth)
         if level.closed:
             raise ResultsRefused("a test follows the plan that ended its level")
-        if number and int(number) != len(level.points) + 1:
+        if number and number.lstrip("0") != str(len(level.points) + 1):
             raise ResultsRefused("the numbers of the tests are not in order")
         self._points += 1
         if self._points > MAX_RESULTS:
@@ -156,7 +156,7 @@ class _Reader:
             outcome = TestOutcome.XFAILED
         elif directive == "skip" and not failed:
             outcome = TestOutcome.SKIPPED
-        name = description or str(int(number))
+        name = description or number.lstrip("0")
         level.points.append(_Point(name, outcome, self._children(depth)))
 
     def _children(self, depth: int) -> list[_Point]:

@@ -60,8 +60,9 @@ class _Reader:
         elif named is not None and started is not None and self._pending:
             self._subtest(started[2])
         elif started is not None and self._named:
+            described = self._named
             self._settle()
-            self._pending = self._named
+            self._pending = described
             self._begin(started[2])
         elif self._pending:
             self._outcome(line)
