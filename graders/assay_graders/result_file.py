@@ -109,7 +109,7 @@ class ResultFileGrader:
         sender = (program(_PROGRAM),) if options.file else ()
         profile = profile_of(options.hidden)
         with ctx.jail(profile, hidden=options.hidden, extra=sender) as session:
-            outcome = settled(started(session.run(command), first))
+            outcome = settled(started(session.run(command), first, options.cwd))
             limited = outcome.status in LIMITS
             data = None if limited else _report(ctx, session, options, outcome)
         parsed, refusal = _read(options, data)

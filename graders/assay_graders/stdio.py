@@ -144,7 +144,7 @@ class _Run:
             cwd=cwd,
             stdin=case.stdin,
         )
-        return settled(started(session.run(command), program))
+        return settled(started(session.run(command), program, self.options.cwd))
 
     def _problem(self, case: StreamCase, outcome: Outcome) -> str:
         if outcome.status is not OutcomeStatus.EXITED:
