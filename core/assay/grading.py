@@ -6,10 +6,10 @@ it lives, and the tree is mounted read-only, so no grader can change what the ne
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
 from assay.api import (
     ChangeSet,
@@ -23,6 +23,7 @@ from assay.api import (
     Outcome,
     Process,
     Profile,
+    RelPath,
     Runtime,
     Sandbox,
     Session,
@@ -32,10 +33,31 @@ from assay.api import (
 )
 from assay.ledger import ArtifactFolder
 
-__all__ = ["GradingContext"]
+__all__ = ["GradingContext", "GradingTrees"]
 
 WORKSPACE = "/workspace"
 HIDDEN = "/hidden"
+
+
+@define
+class GradingTrees:
+    """The grading tree of one trial, and trees that lack some of it.
+
+    `make` gives a verified workspace that lacks the named paths; whoever gave it closes it.
+    """
+
+    whole: Workspace
+    make: Callable[[tuple[RelPath, ...]], Workspace]
+    _partial: dict[frozenset[RelPath], Workspace] = field(factory=dict)
+
+    def without(self, leave_out: tuple[RelPath, ...]) -> Workspace:
+        """A workspace that lacks these paths; the same one for the same paths."""
+        if not leave_out:
+            return self.whole
+        key = frozenset(leave_out)
+        if key not in self._partial:
+            self._partial[key] = self.make(leave_out)
+        return self._partial[key]
 
 
 @define
@@ -77,7 +99,7 @@ class GradingContext:
     runtime: Runtime
     artifacts: ArtifactFolder
     sandbox: Sandbox
-    workspace: Workspace
+    trees: GradingTrees
     hidden_source: str | None
 
     @property
@@ -99,13 +121,22 @@ class GradingContext:
         }
 
     def jail(
-        self, profile: Profile, *, hidden: bool = False, extra: tuple[Mount, ...] = ()
+        self,
+        profile: Profile,
+        *,
+        hidden: bool = False,
+        extra: tuple[Mount, ...] = (),
+        leave_out: tuple[RelPath, ...] = (),
     ) -> Session:
-        """A jail in the grading tree; with `hidden`, the hidden files are at /hidden."""
-        mounts = self.workspace.mounts(WORKSPACE, writable=False)
+        """A jail in the grading tree, or in what `leave_out` leaves of it.
+
+        With `hidden`, the hidden files are at /hidden.
+        """
+        workspace = self.trees.without(leave_out)
+        mounts = workspace.mounts(WORKSPACE, writable=False)
         if hidden and self.hidden_source is not None:
             mounts += (Mount(HIDDEN, MountKind.TREE, source=self.hidden_source),)
-        lease = self.workspace.lease()
+        lease = workspace.lease()
         try:
             session = self.sandbox.open(
                 JailSpec(

@@ -76,9 +76,14 @@ class Context:
     artifacts: Kept = field(factory=Kept)
 
     def jail(
-        self, profile: Profile, *, hidden: bool = False, extra: tuple[Mount, ...] = ()
+        self,
+        profile: Profile,
+        *,
+        hidden: bool = False,
+        extra: tuple[Mount, ...] = (),
+        leave_out: tuple[RelPath, ...] = (),
     ) -> Session:
-        mounts = [_mount("/workspace", self.tree.ref), *extra]
+        mounts = [_mount("/workspace", _without(self.tree, leave_out)), *extra]
         if hidden:
             assert self.hidden is not None
             mounts.append(_mount("/hidden", self.hidden.ref))
@@ -88,6 +93,16 @@ class Context:
 
     def cancelled(self) -> bool:
         return False
+
+
+def _without(tree: TreeManifest, paths: tuple[RelPath, ...]) -> TreeRef:
+    """A stored tree that lacks these files."""
+    if not paths:
+        return tree.ref
+    source = store().tree(tree.ref)
+    assert source is not None
+    kept = {path: text for path, text in read_files(Path(source)).items() if path not in paths}
+    return tree_of(kept).ref
 
 
 def _mount(dst: str, ref: TreeRef) -> Mount:
