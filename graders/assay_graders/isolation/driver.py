@@ -31,11 +31,17 @@ __all__ = ["main"]
 class Judge:
     """Decides how each test is reported, from what it raised and what it did on the wire."""
 
-    def __init__(self, client: Client, exchange: Exchange, recorder: Recorder, seconds: float):
+    def __init__(self, client: Client, exchange: Exchange, recorder: Recorder, config: Any):
         self._client = client
         self._exchange = exchange
         self._recorder = recorder
-        self._seconds = seconds
+        self._seconds: float = config["test_seconds"]
+        self._base: str = config["base"]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        # Nothing of the candidate's has been here before.
+        close_code_paths(self._client, self._base)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
@@ -82,7 +88,6 @@ def _run(config: dict[str, Any], wire: int, report: int) -> int:
     bind(exchange)
     sys.meta_path.insert(0, CandidateFinder(exchange, modules))
     recorder = Recorder(client.noted)
-    close_code_paths(client, config["base"])
     arguments = [
         "-c/dev/null",
         f"--rootdir={config['base']}",
@@ -93,7 +98,7 @@ def _run(config: dict[str, Any], wire: int, report: int) -> int:
         "--tb=short",
         *config["tests"],
     ]
-    judge = Judge(client, exchange, recorder, config["test_seconds"])
+    judge = Judge(client, exchange, recorder, config)
     code = 1
     try:
         code = int(pytest.main(arguments, plugins=[recorder, judge]))

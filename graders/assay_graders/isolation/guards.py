@@ -14,24 +14,24 @@ from .refusals import TimeUp
 
 __all__ = ["close_code_paths", "within"]
 
-_COMPILERS = frozenset(
+_IMPORTERS = frozenset(
     {
-        "_frozen_importlib_external",
-        "importlib._bootstrap_external",
-        "importlib._bootstrap",
         "_frozen_importlib",
-        "_pytest.assertion.rewrite",
-        "_pytest._code.source",
-        "ast",
-        "collections",
-        "dataclasses",
-        "functools",
-        "enum",
+        "_frozen_importlib_external",
+        "importlib._bootstrap",
+        "importlib._bootstrap_external",
     }
 )
-"""Modules that may turn text into code: they are given source files, or names they check."""
+_MAKERS = frozenset({"_pytest.assertion.rewrite", "collections", "dataclasses"})
+"""They make code from source files of the tests, or from names that they check."""
 
-_LOADERS = frozenset({"_frozen_importlib_external", "importlib._bootstrap_external"})
+_ALLOWED = {
+    # These parse text; it would take another step, which is watched, to run it.
+    "compile": _IMPORTERS | _MAKERS | {"ast", "typing"},
+    "exec": _IMPORTERS | _MAKERS,
+    "marshal.loads": _IMPORTERS | {"_pytest.assertion.rewrite"},
+    "pickle.find_class": frozenset[str](),
+}
 
 
 def close_code_paths(client: Client, tests: str) -> None:
@@ -41,17 +41,15 @@ def close_code_paths(client: Client, tests: str) -> None:
     """
 
     def watch(event: str, _: Any) -> None:
-        if event not in ("compile", "marshal.loads", "code.__new__", "pickle.find_class"):
+        allowed = _ALLOWED.get(event)
+        if allowed is None:
             return
         frame = sys._getframe(1)
+        # A name is no proof, but only trusted code runs in this process.
+        if frame.f_globals.get("__name__") in allowed:
+            return
         if event == "pickle.find_class":
             raise client.refuse("pickle")
-        allowed = _COMPILERS if event == "compile" else _LOADERS
-        # Its own name is no proof, but only trusted code runs here at all.
-        if event != "code.__new__" and frame.f_globals.get("__name__") in allowed:
-            return
-        if event == "code.__new__" and not _is_below(frame.f_code.co_filename, tests):
-            return
         raise client.refuse("code", by_test=_is_below(frame.f_code.co_filename, tests))
 
     sys.addaudithook(watch)
