@@ -6,10 +6,10 @@ it lives, and the tree is mounted read-only, so no grader can change what the ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, frozen
 
 from assay.api import (
     ChangeSet,
@@ -29,35 +29,14 @@ from assay.api import (
     Session,
     Task,
     TreeManifest,
-    Workspace,
 )
+from assay.grading_trees import GradingTrees
 from assay.ledger import ArtifactFolder
 
-__all__ = ["GradingContext", "GradingTrees"]
+__all__ = ["GradingContext"]
 
 WORKSPACE = "/workspace"
 HIDDEN = "/hidden"
-
-
-@define
-class GradingTrees:
-    """The grading tree of one trial, and trees that lack some of it.
-
-    `make` gives a verified workspace that lacks the named paths; whoever gave it closes it.
-    """
-
-    whole: Workspace
-    make: Callable[[tuple[RelPath, ...]], Workspace]
-    _partial: dict[frozenset[RelPath], Workspace] = field(factory=dict)
-
-    def without(self, leave_out: tuple[RelPath, ...]) -> Workspace:
-        """A workspace that lacks these paths; the same one for the same paths."""
-        if not leave_out:
-            return self.whole
-        key = frozenset(leave_out)
-        if key not in self._partial:
-            self._partial[key] = self.make(leave_out)
-        return self._partial[key]
 
 
 @define

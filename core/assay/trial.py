@@ -44,7 +44,7 @@ from assay.api import (
     Unavailable,
     Workspace,
 )
-from assay.api.changes import ancestors, compare, edited_manifest
+from assay.api.changes import compare, edited_manifest
 from assay.api.files import open_root, read_file
 from assay.baseline import baseline_verdict
 from assay.benchmark import BenchmarkTask
@@ -54,7 +54,8 @@ from assay.claims import check as check_claims
 from assay.decide import decide
 from assay.draft import Draft
 from assay.fixtures import UNREADABLE, SourceGuard
-from assay.grading import GradingContext, GradingTrees
+from assay.grading import GradingContext
+from assay.grading_trees import GradingTrees
 from assay.ledger import ArtifactFolder
 from assay.measure import measure
 
@@ -146,51 +147,23 @@ def _measure_all(
         draft.boundary = judge(task.benchmark.task, draft.change_set, wish)
         permitted = permitted_edits(wish, draft.boundary)
     with draft.stage("workspace"):
-        workspace, expected, changes = _workspace(host, task, permitted, opened)
-    with draft.stage("grading"):
         trees = GradingTrees(
-            workspace,
-            lambda paths: _workspace(host, task, _without(permitted, paths), opened)[0],
+            copier=host.copier,
+            prepared=task.prepared,
+            scratch=host.scratch,
+            hasher=host.hasher,
+            ids=host.sandbox.capabilities().ids,
+            edits=permitted,
+            opened=opened,
         )
+        expected, changes = trees.whole()
+    with draft.stage("grading"):
         for grader in task.benchmark.task.graders:
             context = _context(host, task, trees, changes, expected, grader)
             draft.facts += (measure(task.graders[grader.id], context),)
     if candidate is not None:
         with draft.stage("claims"):
             draft.claims = check_claims(task.benchmark.task, candidate, draft.facts)
-
-
-def _workspace(
-    host: TrialHost, task: PreparedTask, edits: Edits, opened: list[Workspace]
-) -> tuple[Workspace, TreeManifest, ChangeSet]:
-    """A fresh workspace with these edits, proven to be what they make of the fixture.
-
-    It is in `opened` from the moment it exists, so that it is closed whatever happens.
-    """
-    workspace = host.copier.open(
-        task.prepared,
-        host.scratch,
-        hasher=host.hasher,
-        ids=host.sandbox.capabilities().ids,
-    )
-    opened.append(workspace)
-    workspace.put(edits)
-    expected = edited_manifest(task.prepared.manifest, edits, host.hasher)
-    frozen_tree = workspace.freeze(host.hasher)
-    if frozen_tree.change_set.result != expected.ref:
-        raise CopyFailed("the grading tree differs from the permitted changes")
-    return workspace, expected, frozen_tree.change_set
-
-
-def _without(edits: Edits, paths: tuple[RelPath, ...]) -> Edits:
-    """The same edits, and the paths with all beneath them deleted."""
-    gone = frozenset(paths)
-    writes = {
-        path: write
-        for path, write in edits.writes.items()
-        if path not in gone and gone.isdisjoint(ancestors(path))
-    }
-    return Edits(writes=writes, deletes=(*edits.deletes, *paths))
 
 
 def _wish(host: TrialHost, task: PreparedTask, candidate: Candidate) -> Edits:

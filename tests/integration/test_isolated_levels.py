@@ -95,7 +95,7 @@ def same(value): return value
 def identity(error): raise error
 '''
 
-TESTS = '''
+TESTS = """
 import collections.abc, operator
 import pytest
 import cand as shapes
@@ -206,7 +206,7 @@ def test_written_back():
     inner = []
     shapes.deep({"list": inner})
     assert inner == [1]
-'''
+"""
 
 LEVELS = {
     "plain keywords constant": 0,

@@ -31,9 +31,7 @@ def isolated(
     )
     files = {f"src/{module}.py": source, "README.md": "a tree", **(tree or {})}
     bounds = {} if limits is None else {"limits": limits}
-    return grade(
-        grader, made, files, hidden={"test_h.py": tests}, role=GraderRole.HIDDEN, **bounds
-    )
+    return grade(grader, made, files, hidden={"test_h.py": tests}, role=GraderRole.HIDDEN, **bounds)
 
 
 def found(facts: Facts) -> dict[str, str]:
