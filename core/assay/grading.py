@@ -32,18 +32,15 @@ from assay.api import (
     TreeLimit,
     TreeManifest,
     TreeRefused,
-    Workspace,
 )
 from assay.api.files import open_root, opened, read_file
+from assay.grading_trees import GradingTrees
 from assay.ledger import ArtifactFolder
-from assay.parts import EVERYTHING, TreeParts
 
 __all__ = ["GradingContext"]
 
 WORKSPACE = "/workspace"
 HIDDEN = "/hidden"
-
-_NOTHING_BYTES = 4096
 
 
 @define
@@ -85,8 +82,7 @@ class GradingContext:
     runtime: Runtime
     artifacts: ArtifactFolder
     sandbox: Sandbox
-    workspace: Workspace
-    parts: TreeParts
+    trees: GradingTrees
     hidden_source: str | None
 
     @property
@@ -128,15 +124,14 @@ class GradingContext:
         *,
         hidden: bool = False,
         extra: tuple[Mount, ...] = (),
-        omit: tuple[str, ...] = (),
+        leave_out: tuple[RelPath, ...] = (),
     ) -> Session:
-        """A jail in the grading tree; with `hidden`, the hidden files are at /hidden."""
-        partial = omit not in ((), EVERYTHING)
-        workspace = self.parts.without(omit) if partial else self.workspace
-        if omit == EVERYTHING:
-            mounts: tuple[Mount, ...] = (Mount(WORKSPACE, MountKind.TMPFS, size=_NOTHING_BYTES),)
-        else:
-            mounts = workspace.mounts(WORKSPACE, writable=False)
+        """A jail in the grading tree, or in what `leave_out` leaves of it.
+
+        With `hidden`, the hidden files are at /hidden.
+        """
+        workspace = self.trees.without(leave_out)
+        mounts = workspace.mounts(WORKSPACE, writable=False)
         if hidden and self.hidden_source is not None:
             mounts += (Mount(HIDDEN, MountKind.TREE, source=self.hidden_source),)
         lease = workspace.lease()

@@ -55,9 +55,9 @@ from assay.decide import decide
 from assay.draft import Draft
 from assay.fixtures import UNREADABLE, SourceGuard
 from assay.grading import GradingContext
+from assay.grading_trees import GradingTrees
 from assay.ledger import ArtifactFolder
 from assay.measure import measure
-from assay.parts import TreeParts
 
 __all__ = ["PreparedTask", "TrialHost", "run_trial"]
 
@@ -147,35 +147,23 @@ def _measure_all(
         draft.boundary = judge(task.benchmark.task, draft.change_set, wish)
         permitted = permitted_edits(wish, draft.boundary)
     with draft.stage("workspace"):
-        workspace = _opened(host, task, permitted, opened)
-        expected = edited_manifest(base, permitted, host.hasher)
-        frozen_tree = workspace.freeze(host.hasher)
-        if frozen_tree.change_set.result != expected.ref:
-            raise CopyFailed("the grading tree differs from the permitted changes")
+        trees = GradingTrees(
+            copier=host.copier,
+            prepared=task.prepared,
+            scratch=host.scratch,
+            hasher=host.hasher,
+            ids=host.sandbox.capabilities().ids,
+            edits=permitted,
+            opened=opened,
+        )
+        expected, changes = trees.whole()
     with draft.stage("grading"):
-        changes = frozen_tree.change_set
-        parts = TreeParts(expected, lambda: _opened(host, task, permitted, opened))
         for grader in task.benchmark.task.graders:
-            context = _context(host, task, workspace, changes, parts, grader)
+            context = _context(host, task, trees, changes, expected, grader)
             draft.facts += (measure(task.graders[grader.id], context),)
     if candidate is not None:
         with draft.stage("claims"):
             draft.claims = check_claims(task.benchmark.task, candidate, draft.facts)
-
-
-def _opened(
-    host: TrialHost, task: PreparedTask, permitted: Edits, opened: list[Workspace]
-) -> Workspace:
-    """A fresh grading tree, to be closed on leaving."""
-    workspace = host.copier.open(
-        task.prepared,
-        host.scratch,
-        hasher=host.hasher,
-        ids=host.sandbox.capabilities().ids,
-    )
-    opened.append(workspace)
-    workspace.put(permitted)
-    return workspace
 
 
 def _wish(host: TrialHost, task: PreparedTask, candidate: Candidate) -> Edits:
@@ -198,9 +186,9 @@ def _is_binary(wish: Edits, path: RelPath) -> bool:
 def _context(
     host: TrialHost,
     task: PreparedTask,
-    workspace: Workspace,
+    trees: GradingTrees,
     changes: ChangeSet,
-    parts: TreeParts,
+    tree: TreeManifest,
     grader: GraderSpec,
 ) -> GradingContext:
     hidden = task.hidden.manifest if task.hidden is not None else None
@@ -208,14 +196,13 @@ def _context(
         task=task.benchmark.task,
         spec=grader,
         options=task.options[grader.id],
-        tree=parts.tree,
+        tree=tree,
         hidden=hidden,
         change_set=changes,
         runtime=task.runtime,
         artifacts=host.artifacts,
         sandbox=host.sandbox,
-        workspace=workspace,
-        parts=parts,
+        trees=trees,
         hidden_source=None if hidden is None else stored_path(host.store, hidden),
     )
 

@@ -15,8 +15,9 @@ from assay_graders.calls.cases import Case, read_cases
 from assay_graders.calls.document import MAX_DATA_BYTES, DataFault
 from assay_graders.calls.oracle import Oracle
 from assay_graders.calls.running import CaseRun, calls_of, groups_of, in_order
-from assay_graders.expected import path_problem, pattern_problems, root_problems
-from assay_graders.jailed import TESTS, WORKSPACE
+from assay_graders.expected import path_problem, root_problems
+from assay_graders.jailed import WORKSPACE
+from assay_graders.lacking import TESTS, matching, pattern_problems
 from assay_graders.measured import facts
 from assay_graders.wire.values import Codec
 
@@ -88,7 +89,7 @@ class CallGrader:
         roots = tuple(WORKSPACE if root == "." else f"{WORKSPACE}/{root}" for root in options.roots)
         with Oracle(ctx, codec) as oracle:
             plan = [[calls_of(case, ctx.seed, oracle) for case in group] for group in groups]
-            run = CaseRun(ctx, codec, roots, options.omit, oracle)
+            run = CaseRun(ctx, codec, roots, matching(ctx.tree, options.omit), oracle)
             run.run(plan)
         return facts(
             ctx,

@@ -17,7 +17,6 @@ __all__ = [
     "id_problems",
     "mode_problems",
     "path_problem",
-    "pattern_problems",
     "root_problems",
 ]
 
@@ -144,19 +143,9 @@ def root_problems(roots: tuple[str, ...]) -> Iterator[str]:
             yield f"roots[{index}]: {problem}."
 
 
-def pattern_problems(option: str, patterns: tuple[str, ...]) -> Iterator[str]:
-    """What is wrong with an option that lists path patterns, as sentences."""
-    for index, pattern in enumerate(patterns):
-        parts = pattern.split("/")
-        if not all(parts) or any("**" in part and part != "**" for part in parts):
-            yield f"{option}[{index}] has an empty component, or ** inside a component."
-
-
-def mode_problems(mode: str, hidden: bool, task: Task) -> Iterator[str]:
+def mode_problems(mode: str, hidden: bool, task: Task, modes: tuple[str, ...]) -> Iterator[str]:
     """What is wrong with the options that every test runner has, as sentences."""
-    if mode == "isolated":
-        yield "isolated mode is not available yet; the only mode is unguarded."
-    elif mode != "unguarded":
-        yield "mode must be unguarded."
+    if mode not in modes:
+        yield f"mode must be {' or '.join(modes)}."
     if hidden and task.hidden is None:
         yield "hidden is true, but the task has no hidden files."

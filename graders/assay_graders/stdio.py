@@ -31,8 +31,9 @@ from assay_graders.calls.document import MAX_DATA_BYTES, DataFault
 from assay_graders.calls.judging import shown
 from assay_graders.calls.oracle import Oracle
 from assay_graders.command import argv_problems, started
-from assay_graders.expected import path_problem, pattern_problems
-from assay_graders.jailed import LIMITS, TESTS, WORKSPACE, settled, tool
+from assay_graders.expected import path_problem
+from assay_graders.jailed import LIMITS, WORKSPACE, settled, tool
+from assay_graders.lacking import TESTS, matching, pattern_problems
 from assay_graders.measured import combined, facts
 from assay_graders.streams.cases import COMPARISONS, StreamCase, read_stream_cases
 from assay_graders.streams.compare import same_output
@@ -124,9 +125,10 @@ class _Run:
 
     def all(self, cases: list[StreamCase]) -> None:
         """Run every case, each as a command of its own; a limit ends the run."""
+        lacks = matching(self.ctx.tree, self.options.omit)
         for case in cases:
             # A jail of its own: a program may keep files in /tmp, and a case must not find them.
-            with self.ctx.jail(Profile.WORKER, omit=self.options.omit) as session:
+            with self.ctx.jail(Profile.WORKER, leave_out=lacks) as session:
                 outcome = self._outcome(session, case)
             self.outcome = combined(self.outcome, outcome)
             if outcome.status in LIMITS:

@@ -37,7 +37,6 @@ from assay.api import (
     TreeRef,
 )
 from assay.api.files import open_root, opened
-from assay.boundary import PathPattern
 from assay.builtin.hasher import TreeHasher
 from assay_graders.call import CallGrader
 from assay_graders.command import CommandGrader
@@ -105,9 +104,9 @@ class Context:
         *,
         hidden: bool = False,
         extra: tuple[Mount, ...] = (),
-        omit: tuple[str, ...] = (),
+        leave_out: tuple[RelPath, ...] = (),
     ) -> Session:
-        mounts = [_mount("/workspace", self._without(omit)), *extra]
+        mounts = [_mount("/workspace", _without(self.tree, leave_out)), *extra]
         if hidden:
             assert self.hidden is not None
             mounts.append(_mount("/hidden", self.hidden.ref))
@@ -115,22 +114,22 @@ class Context:
             JailSpec(profile, self.runtime, tuple(mounts), self.limits, cwd="/workspace")
         )
 
-    def _without(self, omit: tuple[str, ...]) -> TreeRef:
-        source = store().tree(self.tree.ref)
-        assert source is not None
-        if not omit:
-            return self.tree.ref
-        patterns = [PathPattern(text) for text in omit]
-        return tree_of(
-            {
-                path: text
-                for path, text in read_files(Path(source)).items()
-                if not any(pattern.matches(RelPath(path)) for pattern in patterns)
-            }
-        ).ref
-
     def cancelled(self) -> bool:
         return False
+
+
+def _without(tree: TreeManifest, paths: tuple[RelPath, ...]) -> TreeRef:
+    """A stored tree that lacks these paths and what is beneath them."""
+    if not paths:
+        return tree.ref
+    source = store().tree(tree.ref)
+    assert source is not None
+    kept = {
+        path: text
+        for path, text in read_files(Path(source)).items()
+        if not any(f"{path}/".startswith(f"{gone}/") for gone in paths)
+    }
+    return tree_of(kept).ref
 
 
 def _mount(dst: str, ref: TreeRef) -> Mount:

@@ -21,6 +21,7 @@ from assay.api.tasks import GraderSpec, Task
 from assay.api.trees import (
     BlobRef,
     ChangeSet,
+    RelPath,
     TreeManifest,
 )
 from assay.api.trust import Trust
@@ -85,13 +86,12 @@ class GradeContext(Protocol):
         *,
         hidden: bool = False,
         extra: tuple[Mount, ...] = (),
-        omit: tuple[str, ...] = (),
+        leave_out: tuple[RelPath, ...] = (),
     ) -> Session:
         """A jail with the grading tree read-only at /workspace, which is its cwd.
 
-        With `hidden`, the hidden files are read-only at /hidden. Files that a pattern of
-        `omit` matches are not in the tree; `("**",)` leaves it empty, so that nothing of the
-        candidate is inside.
+        With `hidden`, the hidden files are read-only at /hidden. The tree lacks the paths of
+        `leave_out` and what is beneath them. Raises CopyFailed or NoSpace.
         """
         ...
 

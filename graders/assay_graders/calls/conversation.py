@@ -37,7 +37,6 @@ __all__ = ["Answer", "AnswerKind", "Breach", "Conversation", "Gone", "programs",
 
 _CHANNEL = "call"
 _PROGRAM = "call_worker.py"
-_WIRE = ("__init__", "faults", "frames", "keys", "stdlib", "text", "values")
 _GRACE = 60.0
 _NONCE_BYTES = 16
 _SILENT = "the process ended without an answer"
@@ -78,13 +77,16 @@ class Answer:
 
 def programs() -> tuple[Mount, ...]:
     """The worker's program and the wire, as files of the jail."""
-    wire = files("assay_graders.wire")
-    contents = {f"{name}.py": (wire / f"{name}.py").read_bytes() for name in _WIRE}
+    wire = {
+        module.name: module.read_bytes()
+        for module in files("assay_graders.wire").iterdir()
+        if module.name.endswith(".py")
+    }
     return (
         program(_PROGRAM),
         *(
-            Mount(f"/assay/assay_graders/wire/{name}", MountKind.FILE, content=content)
-            for name, content in contents.items()
+            Mount(f"/assay/assay_graders/wire/{name}", MountKind.FILE, content=wire[name])
+            for name in sorted(wire)
         ),
     )
 

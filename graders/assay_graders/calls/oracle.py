@@ -27,13 +27,13 @@ from assay_graders.calls.conversation import (
     worker_command,
 )
 from assay_graders.jailed import HIDDEN, settled
+from assay_graders.lacking import everything
 from assay_graders.wire.faults import WireFault
 from assay_graders.wire.values import Codec
 
 __all__ = ["Oracle", "require_worker"]
 
 _WALL = 60.0
-_NOTHING = ("**",)
 
 
 def _patient(ctx: GradeContext, command: Command) -> Command:
@@ -45,7 +45,7 @@ def require_worker(ctx: GradeContext) -> None:
     """Raise GraderUnfit when the worker's program can't start in this runtime at all."""
     command = worker_command(ctx, (), nan=False)
     probe = attrs.evolve(command, argv=(*command.argv[:-1], b"probe"))
-    with ctx.jail(Profile.WORKER, extra=programs(), omit=_NOTHING) as session:
+    with ctx.jail(Profile.WORKER, extra=programs(), leave_out=everything(ctx.tree)) as session:
         outcome = settled(session.run(_patient(ctx, probe)))
     if outcome.status is not OutcomeStatus.EXITED or outcome.exit_code != 0:
         raise GraderUnfit(f"grader {ctx.spec.id}: its worker does not start in this runtime")
@@ -114,7 +114,12 @@ class Oracle:
         root = f"{HIDDEN}/{folder}" if folder else HIDDEN
         command = _patient(self.ctx, worker_command(self.ctx, (root,), nan=self.codec.nan))
         session = self._stack.enter_context(
-            self.ctx.jail(Profile.HIDDEN, hidden=True, extra=programs(), omit=_NOTHING)
+            self.ctx.jail(
+                Profile.HIDDEN,
+                hidden=True,
+                extra=programs(),
+                leave_out=everything(self.ctx.tree),
+            )
         )
         conversation = Conversation(self.ctx, session, command, self.codec)
         self._sides[folder] = _Side(session, conversation)

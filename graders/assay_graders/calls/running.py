@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from assay.api import GradeContext, GraderUnfit, Outcome, Profile, TestOutcome, TestResult
+from assay.api import GradeContext, GraderUnfit, Outcome, Profile, RelPath, TestOutcome, TestResult
 from assay_graders.calls.cases import Case, Function
 from assay_graders.calls.conversation import (
     Answer,
@@ -90,7 +90,7 @@ class CaseRun:
     ctx: GradeContext
     codec: Codec
     roots: tuple[str, ...]
-    omit: tuple[str, ...]
+    lacks: tuple[RelPath, ...]
     oracle: Oracle
     results: dict[str, TestResult] = field(factory=dict, init=False)
     outcome: Outcome | None = field(default=None, init=False)
@@ -110,7 +110,7 @@ class CaseRun:
         command = worker_command(self.ctx, self.roots, nan=self.codec.nan)
         before = self.asked
         with (
-            self.ctx.jail(Profile.WORKER, extra=programs(), omit=self.omit) as session,
+            self.ctx.jail(Profile.WORKER, extra=programs(), leave_out=self.lacks) as session,
             Conversation(self.ctx, session, command, self.codec) as worker,
         ):
             try:

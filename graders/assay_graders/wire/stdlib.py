@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["BUILTIN_TYPES", "Known", "is_builtin", "is_nan", "of", "tagged"]
+__all__ = ["BUILTIN_TYPES", "Known", "is_nan", "of", "tagged"]
 
 BUILTIN_TYPES: dict[str, type] = {
     name: value
@@ -62,11 +62,6 @@ def tagged(tag: str) -> Known | None:
         kind = getattr(importlib.import_module(module), name)
         _BY_TAG[tag] = Known(tag, kind, parts, lambda values: build(kind, *values))
     return _BY_TAG[tag]
-
-
-def is_builtin(value: type) -> bool:
-    """Whether a class is one of the built-in types."""
-    return BUILTIN_TYPES.get(value.__name__) is value
 
 
 def is_nan(value: Any) -> bool:

@@ -14,7 +14,16 @@ from typing import Any
 
 from . import stdlib
 from .faults import WireFault
-from .keys import hashable, require_spread
+from .leaves import (
+    bytes_of,
+    hashable,
+    hex_of,
+    is_built_in,
+    is_unicode,
+    require_spread,
+    text_of,
+    type_of,
+)
 from .text import MAX_SAFE_INTEGER, pack, unpack
 
 __all__ = ["MAX_DEPTH", "MAX_INT_BITS", "MAX_NODES", "Codec"]
@@ -91,7 +100,7 @@ class _Encoder:
         if kind is int:
             return self._int(value)
         if kind is str:
-            return value if _is_unicode(value) else ("u", _hex_of(value))
+            return value if is_unicode(value) else ("u", hex_of(value))
         if kind is float:
             return value if math.isfinite(value) else ("f", self._special(value))
         if kind is list:
@@ -119,7 +128,7 @@ class _Encoder:
             return (_SETS[kind], [self(item, depth) for item in value])
         if kind is bytes or kind is bytearray:
             return (_BYTES[kind], binascii.b2a_base64(value, newline=False).decode("ascii"))
-        if kind is type and stdlib.is_builtin(value):
+        if kind is type and is_built_in(value):
             return ("type", value.__name__)
         known = stdlib.of(kind)
         if known is not None:
@@ -156,16 +165,16 @@ class _Decoder:
         self._resolve = resolve
         self._left = codec.max_nodes
         self._tags: dict[str, Callable[[Any, int], Any]] = {
-            "u": lambda payload, _: _text_of(payload),
+            "u": lambda payload, _: text_of(payload),
             "f": lambda payload, _: self._special(payload),
             "i": lambda payload, _: self._int(payload),
             "t": lambda payload, depth: tuple(self._items(payload, depth)),
             "d": self._dict,
             "set": lambda payload, depth: self._set(set, payload, depth),
             "fset": lambda payload, depth: self._set(frozenset, payload, depth),
-            "b": lambda payload, _: _bytes_of(payload),
-            "ba": lambda payload, _: bytearray(_bytes_of(payload)),
-            "type": lambda payload, _: _type_of(payload),
+            "b": lambda payload, _: bytes_of(payload),
+            "ba": lambda payload, _: bytearray(bytes_of(payload)),
+            "type": lambda payload, _: type_of(payload),
         }
 
     def __call__(self, tree: Any, depth: int) -> Any:
@@ -178,7 +187,7 @@ class _Decoder:
         if tree is None or kind is int or kind is bool or kind is float:
             return tree
         if kind is str:
-            if not _is_unicode(tree):
+            if not is_unicode(tree):
                 raise WireFault("text is not Unicode")
             return tree
         if kind is list:
@@ -259,40 +268,3 @@ class _Decoder:
 
 _SETS: dict[type, str] = {set: "set", frozenset: "fset"}
 _BYTES: dict[type, str] = {bytes: "b", bytearray: "ba"}
-
-
-def _is_unicode(text: str) -> bool:
-    if text.isascii():
-        return True
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _hex_of(text: str) -> str:
-    return text.encode("utf-32-be", "surrogatepass").hex()
-
-
-def _text_of(payload: Any) -> str:
-    try:
-        return bytes.fromhex(payload).decode("utf-32-be", "surrogatepass")
-    except (TypeError, ValueError):
-        raise WireFault("text is not written in hexadecimal") from None
-
-
-def _bytes_of(payload: Any) -> bytes:
-    if type(payload) is not str:
-        raise WireFault("bytes are not text in base 64")
-    try:
-        return binascii.a2b_base64(payload, strict_mode=True)
-    except ValueError:
-        raise WireFault("bytes are not text in base 64") from None
-
-
-def _type_of(payload: Any) -> type:
-    found = stdlib.BUILTIN_TYPES.get(payload) if type(payload) is str else None
-    if found is None:
-        raise WireFault("a type that is not built in")
-    return found

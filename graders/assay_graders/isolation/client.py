@@ -1,0 +1,248 @@
+"""The driver's side of the exchange: one request, its callbacks, its answer.
+
+Whatever interrupts an exchange leaves the worker out of step, so it counts as lost and the
+next test gets a fresh one. What happened is noted here and not only raised: a test that
+swallows an exception changes nothing about how it is judged.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from ..wire.faults import WireFault
+from ..wire.frames import FrameStream
+from ..wire.stdlib import BUILTIN_TYPES
+from ..wire.text import pack, unpack
+from ..wire.values import Codec
+from .protocol import (
+    ANSWER,
+    CALL_BACK,
+    FORWARD,
+    MAX_NESTING,
+    NEXT_BACK,
+    OK,
+    RAISE,
+    REFUSED,
+    RESTART,
+)
+from .refusals import Refusal, WorkerLost
+
+__all__ = ["Client", "Noted"]
+
+
+class Noted:
+    """What one test did on the wire."""
+
+    def __init__(self) -> None:
+        self.trips = 0
+        self.level = 0
+        self.refusals: list[Refusal] = []
+        self.lost = ""
+        self.failed_back = False
+
+
+class Client:
+    """Speaks to the host on one channel. `peer` decodes references and answers callbacks."""
+
+    def __init__(self, stream: FrameStream, codec: Codec, max_trips: int) -> None:
+        self._stream = stream
+        self._codec = codec
+        self._max_trips = max_trips
+        self._thread = threading.get_ident()
+        self._nesting = 0
+        self._warnings: list[tuple[str, type[Warning]]] = []
+        self._is_lost = False
+        self.generation = 1
+        self.total_trips = 0
+        self.faults = 0
+        self.noted = Noted()
+        self.refer: Callable[[Any], Any] = _nothing
+        self.resolve: Callable[[Any], Any] = _nothing
+        self.call_back: Callable[[int, Any, Any], Any] = _nothing
+        self.next_back: Callable[[int], Any] = _nothing
+        self.describe_error: Callable[[BaseException], Any] = _nothing
+
+    def begin(self) -> Noted:
+        """Start counting for a test, on a fresh worker when the one before was lost."""
+        self.noted = Noted()
+        if self._is_lost:
+            self._stream.send(RESTART)
+            if self._stream.recv() != ANSWER:
+                raise WorkerLost("restart")
+            self._is_lost = False
+            self.generation += 1
+        return self.noted
+
+    def time_is_up(self) -> None:
+        """The test in progress reached its time limit."""
+        self.noted.lost = self.noted.lost or "time"
+
+    def level(self, level: int) -> None:
+        """Note that the test in progress used something of this level."""
+        self.noted.level = max(self.noted.level, level)
+
+    def refuse(self, code: str, *, by_test: bool = False) -> Refusal:
+        """A refusal to raise, noted for the test in progress."""
+        refusal = Refusal(code, by_test=by_test)
+        self.noted.refusals.append(refusal)
+        return refusal
+
+    def encode(self, value: Any) -> Any:
+        """The tree of an argument."""
+        try:
+            return self._codec.encode(value, self.refer)
+        except WireFault:
+            raise self.refuse("argument-size", by_test=True) from None
+
+    def written(self, value: Any) -> bytes:
+        """A value's content as bytes, to see whether it changes; nothing of it is lent."""
+        try:
+            return pack(self._codec.encode(value, lambda part: f"{id(part):x}"))
+        except WireFault:
+            return b""
+
+    def decode(self, tree: Any) -> Any:
+        """The value of a tree that the worker sent."""
+        try:
+            return self._codec.decode(tree, self.resolve)
+        except WireFault as fault:
+            raise self._lose("protocol", fault) from None
+
+    def request(self, word: str, *parts: Any) -> list[Any]:
+        """Send a request of trees and words; the answer's parts, or the candidate's exception.
+
+        Raises Refusal, WorkerLost, or what interrupted the exchange.
+        """
+        if threading.get_ident() != self._thread:
+            raise self.refuse("thread", by_test=True)
+        if self._is_lost:
+            raise self._lose(self.noted.lost or "gone")
+        if self.noted.trips >= self._max_trips:
+            raise self._lose("trips")
+        if self._nesting >= MAX_NESTING:
+            raise self._lose("nesting")
+        self.noted.trips += 1
+        self.total_trips += 1
+        self._nesting += 1
+        in_step = False
+        try:
+            number = int.from_bytes(os.urandom(6), "big")
+            self._send([number, word, *parts])
+            answer = self._answered(number)
+            in_step = True
+        finally:
+            self._nesting -= 1
+            if not in_step:
+                self._is_lost = True
+                self.noted.lost = self.noted.lost or "interrupted"
+        # A filter may turn a warning into an exception: never in the middle of an exchange.
+        while self._warnings and self._nesting == 0:
+            text, kind = self._warnings.pop(0)
+            warnings.warn(text, kind, stacklevel=4)
+        return self._outcome(answer)
+
+    def _outcome(self, answer: list[Any]) -> list[Any]:
+        if answer[1] == OK and len(answer) >= 3:
+            return answer[2:]
+        if answer[1] == RAISE and len(answer) == 3:
+            self.level(1)
+            error = self.decode(("ref", answer[2]))
+            if not isinstance(error, BaseException):
+                raise self._lose("protocol")
+            raise error
+        if answer[1] == REFUSED:
+            raise self.refuse("value")
+        raise self._lose("protocol")
+
+    def _answered(self, number: int) -> list[Any]:
+        while True:
+            message = self._received()
+            if message[0] == number:
+                return message
+            if type(message[0]) is not int or message[0] >= 0:
+                raise self._lose("protocol")
+            self._asked(message)
+
+    def _asked(self, message: list[Any]) -> None:
+        """Answer what the worker asks in the middle of a call."""
+        number, word, *parts = message
+        self.level(3)
+        try:
+            if word == CALL_BACK and len(parts) == 3:
+                token, args, kwargs = parts
+                result = self.call_back(token, self.decode(args), self.decode(kwargs))
+            elif word == NEXT_BACK and len(parts) == 1:
+                result = self.next_back(parts[0])
+            else:
+                raise self._lose("protocol")
+        except Exception as error:
+            # The verdict of an assertion must not be in the candidate's hands.
+            self.noted.failed_back |= isinstance(error, AssertionError)
+            self._send([number, RAISE, ("ref", self.describe_error(error))])
+        else:
+            self._send([number, OK, self.encode(result)])
+
+    def _send(self, message: list[Any]) -> None:
+        try:
+            self._stream.send(FORWARD + pack(message))
+        except WireFault as fault:
+            raise self._lose("argument-size", fault) from None
+
+    def _received(self) -> list[Any]:
+        """The worker's next message without what it noted by the way."""
+        try:
+            envelope = self._stream.recv() or b""
+            if envelope[:1] != ANSWER:
+                raise self._lose(envelope[1:].decode("ascii") or "gone")
+            message = unpack(envelope[1:])
+            if type(message) is not list or len(message) < 3:
+                raise WireFault("a message is not a list")
+            *message, noted = message
+            self._pass_on(noted)
+        except WireFault as fault:
+            raise self._lose("protocol", fault) from None
+        return message
+
+    def _pass_on(self, noted: Any) -> None:
+        """Give out what the candidate printed, and warnings, as if they came from here."""
+        if type(noted) is not list:
+            raise WireFault("a message has no notes")
+        for note in noted:
+            if type(note) is not list or not note or type(note[0]) is not str:
+                raise WireFault("a note has another form")
+            texts = [self._codec.decode(part) for part in note[1:]]
+            if not all(type(text) is str for text in texts):
+                raise WireFault("a note is not text")
+            if note[0] in ("stdout", "stderr") and len(texts) == 1:
+                self.level(2)
+                getattr(sys, note[0]).write(texts[0])
+            elif note[0] == "warning" and len(texts) == 2:
+                kind = BUILTIN_TYPES.get(texts[0], Warning)
+                if not issubclass(kind, Warning):
+                    raise WireFault("a warning is none")
+                self.level(2)
+                self._warnings.append((texts[1], kind))
+            else:
+                raise WireFault("a note of an unknown kind")
+
+    def lose_protocol(self) -> WorkerLost:
+        """The worker broke a rule of the exchange; an exception to raise."""
+        return self._lose("protocol")
+
+    def _lose(self, code: str, cause: BaseException | None = None) -> WorkerLost:
+        """The worker is not to be used any more; an exception to raise, noted for the test."""
+        self._is_lost = True
+        self.faults += code == "protocol"
+        self.noted.lost = self.noted.lost or code
+        error = WorkerLost(code)
+        error.__cause__ = cause
+        return error
+
+
+def _nothing(*_: Any) -> Any:
+    raise Refusal("set-up", by_test=True)

@@ -1,0 +1,76 @@
+"""Ways from candidate text to running code in the driver, closed; and the time of one test."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .client import Client
+from .refusals import TimeUp
+
+__all__ = ["close_code_paths", "within"]
+
+_IMPORTERS = frozenset(
+    {
+        "_frozen_importlib",
+        "_frozen_importlib_external",
+        "importlib._bootstrap",
+        "importlib._bootstrap_external",
+    }
+)
+_MAKERS = frozenset({"_pytest.assertion.rewrite", "collections", "dataclasses"})
+"""They make code from source files of the tests, or from names that they check."""
+
+_ALLOWED = {
+    # These parse text; it would take another step, which is watched, to run it.
+    "compile": _IMPORTERS | _MAKERS | {"ast", "typing"},
+    "exec": _IMPORTERS | _MAKERS,
+    "marshal.loads": _IMPORTERS | {"_pytest.assertion.rewrite"},
+    "pickle.find_class": frozenset[str](),
+}
+
+
+def close_code_paths(client: Client, tests: str) -> None:
+    """From now on no text becomes code and nothing is unpickled, for the rest of the process.
+
+    `tests` is the folder of the test files: what they do directly is theirs to answer for.
+    """
+
+    def watch(event: str, _: Any) -> None:
+        allowed = _ALLOWED.get(event)
+        if allowed is None:
+            return
+        frame = sys._getframe(1)
+        # A name is no proof, but only trusted code runs in this process.
+        if frame.f_globals.get("__name__") in allowed:
+            return
+        if event == "pickle.find_class":
+            raise client.refuse("pickle")
+        raise client.refuse("code", by_test=_is_below(frame.f_code.co_filename, tests))
+
+    sys.addaudithook(watch)
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return os.path.normpath(path).startswith(folder + os.sep)
+
+
+@contextlib.contextmanager
+def within(seconds: float, note: Callable[[], None]) -> Iterator[None]:
+    """Call `note` and raise TimeUp after so many seconds in here; 0 means never."""
+
+    def up(*_: Any) -> None:
+        note()
+        raise TimeUp("the test took too long")
+
+    before = signal.signal(signal.SIGALRM, up)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
