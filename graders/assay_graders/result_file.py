@@ -166,9 +166,11 @@ def _results(expect: tuple[str, ...], parsed: ParsedResults, refusal: str) -> It
         else:
             yield _result(test_id, test.outcome, test.message)
     expected = set(expect)
+    # A name that nobody expected is text that the candidate's process chose: it stays private.
     unknown = [test for test in parsed.tests if test.id not in expected]
-    for test in unknown[:_MOST_UNKNOWN]:
-        yield _result(test.id, TestOutcome.UNKNOWN, test.message)
+    for number, test in enumerate(unknown[:_MOST_UNKNOWN], 1):
+        private = f"{test.id}\n{test.message}"
+        yield _result(f"unlisted-{number}", TestOutcome.UNKNOWN, private)
 
 
 def _result(test_id: str, outcome: TestOutcome, private: str) -> TestResult:

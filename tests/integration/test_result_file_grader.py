@@ -32,7 +32,8 @@ def test_the_report_of_a_real_runner():
 
     assert good.passed
     assert good.trust is Trust.UNGUARDED
-    assert outcomes(more)[IDS[1]] is TestOutcome.UNKNOWN
+    assert outcomes(more)["unlisted-1"] is TestOutcome.UNKNOWN
+    assert more.tests[1].message_private.startswith(IDS[1])
     assert outcomes(less)["tests.test_x::test_c"] is TestOutcome.MISSING
     assert not more.passed
     assert not less.passed
