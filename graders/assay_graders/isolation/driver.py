@@ -55,8 +55,18 @@ class Judge:
             self._recorder.end(noted)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Any:
+        with within(self._seconds, self._client):
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Any:
-        with within(self._seconds, self._client.time_is_up):
+        with within(self._seconds, self._client):
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Any:
+        with within(self._seconds, self._client):
             return (yield)
 
 
