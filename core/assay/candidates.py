@@ -15,13 +15,23 @@ from assay.api.errors import CandidateMalformed
 from assay.api.paths import printable
 from assay.api.reasons import Reason
 from assay.api.tasks import Candidate, CandidateKind
-from assay.api.trees import Edits, Entry, EntryKind, FileWrite, RelPath, TreeManifest, Violation
+from assay.api.trees import (
+    Edits,
+    Entry,
+    EntryKind,
+    FileWrite,
+    RelPath,
+    TreeLimits,
+    TreeManifest,
+    Violation,
+)
 from assay.patches import MAX_RESULT_BYTES, apply, checked_path, parse
 
 __all__ = ["MAX_EDITS", "edits"]
 
+TREE_LIMITS = TreeLimits()
 MAX_EDITS = 20_000
-"""Files and directories that one candidate may write or delete."""
+"""Files and directories that one candidate may write, make or delete."""
 
 
 def edits(candidate: Candidate, base: TreeManifest, read: Callable[[RelPath], bytes]) -> Edits:
@@ -120,10 +130,7 @@ def _settled(asked: Edits, tree: _Base, unfit: Reason) -> Edits:
     refused = {violation.path for violation in violations}
     writes = {path: write for path, write in asked.writes.items() if printable(path) not in refused}
     removed = {leaf for path in asked.deletes for leaf in tree.leaves(path)}
-    if len(writes) + len(removed) > MAX_EDITS:
-        raise CandidateMalformed(f"candidate changes more than {MAX_EDITS} paths")
-    if sum(len(write.content) for write in writes.values()) > MAX_RESULT_BYTES:
-        raise CandidateMalformed(f"candidate writes more than {MAX_RESULT_BYTES} bytes")
+    _check_size(writes, removed, tree)
     for path in writes:
         twofold = _twofold(path, writes, removed, tree)
         if twofold is not None:
@@ -134,6 +141,26 @@ def _settled(asked: Edits, tree: _Base, unfit: Reason) -> Edits:
         tuple(_ordered(removed - writes.keys())),
         tuple(sorted(violations, key=lambda found: (found.path.encode(), found.reason.value))),
     )
+
+
+def _check_size(writes: Mapping[RelPath, FileWrite], removed: Set[RelPath], tree: _Base) -> None:
+    """Refuse what is too much by itself, and what no tree may hold together with the base."""
+    made = {above for path in writes for above in ancestors(path)} - tree.entries.keys()
+    if len(writes) + len(made) + len(removed) > MAX_EDITS:
+        raise CandidateMalformed(f"candidate changes more than {MAX_EDITS} paths")
+    written = sum(len(write.content) for write in writes.values())
+    if written > MAX_RESULT_BYTES:
+        raise CandidateMalformed(f"candidate writes more than {MAX_RESULT_BYTES} bytes")
+    entries = len(tree.entries.keys() - removed | writes.keys() | made)
+    if entries > max(TREE_LIMITS.files, len(tree.entries)):
+        raise CandidateMalformed(f"candidate makes a tree of more than {TREE_LIMITS.files} entries")
+    kept = sum(
+        entry.size
+        for path, entry in tree.entries.items()
+        if path not in removed and path not in writes
+    )
+    if kept + written > TREE_LIMITS.bytes:
+        raise CandidateMalformed(f"candidate makes a tree of more than {TREE_LIMITS.bytes} bytes")
 
 
 def _twofold(

@@ -57,7 +57,7 @@ def decide(
     used = _required_facts(required, facts)
     trust = min((fact.trust for _, fact in used), key=lambda level: level.rank, default=None)
     reasons = set(candidate_reasons | invalid)
-    if not candidate_reasons:
+    if not candidate_reasons and not invalid:
         reasons |= _missing(required, used, boundary)
     if boundary is not None:
         reasons |= _boundary_reasons(boundary)

@@ -24,7 +24,16 @@ from assay.api import (
 from assay.benchmark import BenchmarkTask
 from assay.candidate_manifest import candidate_digest
 from assay.host import WorkerFactory, open_components
-from assay.plan import Plan, load_tasks, make_plan, prepare_runtimes, revision, trial_spec
+from assay.places import refuse_places_inside
+from assay.plan import (
+    Plan,
+    lacking,
+    load_tasks,
+    make_plan,
+    prepare_runtimes,
+    revision,
+    trial_spec,
+)
 from assay.plugins import Registry
 from assay.runner import Observer, RunResult, baseline_spec, execute, scratch_folder
 from assay.submissions import load_candidates
@@ -58,12 +67,14 @@ def evaluate(
 ) -> Evaluation:
     """Grade a suite's calibration candidates, or with `submission` the user's own.
 
-    Raises the first error of loading, then SandboxUnavailable, RevisionMismatch,
+    Raises the first error of loading, UsageError for a place to write that lies inside a
+    task's folder, then SandboxUnavailable, RevisionMismatch,
     RuntimeUnavailable; whatever happens after that is in the records.
     """
     registry = Registry()
     suite = open_suite(location, registry)
     tasks = load_tasks(suite, only)
+    refuse_places_inside(suite, tasks, folder)
     problems: tuple[str, ...] = ()
     submissions: tuple[Candidate, ...] | None = None
     if submission is not None:
@@ -111,6 +122,9 @@ def grade_trial(
     pins = revision(task, components.hasher)
     spec = trial_spec(task.suite, task, pins, loaded)
     task_id = task.id
+    runtimes = prepare_runtimes(components, {task_id: task})
+    if reason := lacking(task, components, runtimes[task_id]):
+        raise RuntimeUnavailable(f"task {task_id}: {reason}")
     with (
         scratch_folder(components) as scratch,
         tempfile.TemporaryDirectory(prefix="assay-artifacts-") as artifacts,
@@ -118,7 +132,7 @@ def grade_trial(
         run = WorkerFactory(
             tasks={task_id: task},
             candidates={(task_id, loaded.id): loaded},
-            runtimes=prepare_runtimes(components, {task_id: task}),
+            runtimes=runtimes,
             scratch=scratch,
             artifacts=Path(artifacts),
             hasher=components.hasher.contract,

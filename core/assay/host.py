@@ -6,6 +6,7 @@ holds the prepared runtime, so that every worker of a run uses the same one.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -32,7 +33,14 @@ from assay.store import Store, default_store_root
 from assay.tree import tree_manifest
 from assay.trial import PreparedTask, TrialHost, run_trial
 
-__all__ = ["Components", "WorkerFactory", "open_components", "prepare_task", "reachable"]
+__all__ = [
+    "Components",
+    "WorkerFactory",
+    "mountable",
+    "open_components",
+    "prepare_task",
+    "reachable",
+]
 
 
 @frozen
@@ -59,13 +67,24 @@ def open_components(
     if not capabilities.available:
         raise SandboxUnavailable(capabilities.layer, capabilities.fix)
     digester: Hasher = registry.load("assay.hashers", hasher)()
-    store = Store(default_store_root(), digester, capabilities.ids)
+    root = default_store_root()
+    if not mountable(root):
+        raise SandboxUnavailable(
+            "the store's path is not plain text", "set ASSAY_STORE to a path in UTF-8 of one line"
+        )
+    store = Store(root, digester, capabilities.ids)
     if capabilities.ids is not None and not reachable(store.root, capabilities.ids):
         raise SandboxUnavailable(
             f"user id {capabilities.ids.uid}, which jails run as, can't get into the store",
             "set ASSAY_STORE to a folder outside of private ones",
         )
     return Components(registry, digester, registry.load("assay.copiers", copier)(), box, store)
+
+
+def mountable(folder: Path) -> bool:
+    """Whether a jail's configuration can hold the path: UTF-8 without control characters."""
+    path = str(folder.absolute())
+    return not any(unicodedata.category(char) in ("Cc", "Cs") for char in path)
 
 
 def reachable(folder: Path, ids: HostIds) -> bool:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from attrs import evolve, frozen
 
@@ -19,11 +21,15 @@ from assay.api import (
     Digest,
     InvalidInput,
     LedgerBroken,
+    ManifestError,
     TrialRecord,
     UsageError,
+    printable,
 )
+from assay.api.files import copy_fault
 from assay.canonical import canonical_json, digest_bytes
 from assay.record_json import record_from_json, record_to_json
+from assay.strict_json import load
 
 __all__ = ["ArtifactFolder", "Ledger", "RunView", "create_run_folder", "open_run"]
 
@@ -31,6 +37,9 @@ RECORDS = "trials.jsonl"
 REPORT = "report.json"
 RUN = "run.json"
 ARTIFACTS = "artifacts"
+
+_MAX_DOCUMENT = 512 * 1024**2
+_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def create_run_folder(folder: Path) -> Path:
@@ -41,11 +50,21 @@ def create_run_folder(folder: Path) -> Path:
         (folder / ARTIFACTS).mkdir()
     except FileExistsError:
         raise UsageError(
-            f"run folder {folder.name} exists already; a run is never overwritten"
+            f"run folder {printable(folder.name)} exists already; a run is never overwritten"
         ) from None
     except OSError as error:
-        raise UsageError(f"run folder {folder.name}: {os.strerror(error.errno or 0)}") from None
+        raise UsageError(
+            f"run folder {printable(folder.name)}: {os.strerror(error.errno or 0)}"
+        ) from None
     return folder
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise copy_fault(error, "the run folder could not be written") from None
 
 
 @frozen
@@ -55,24 +74,26 @@ class ArtifactFolder:
     folder: Path
 
     def put(self, name: str, content: bytes) -> BlobRef:
-        """Keep `content`; `name` is only what the record calls it."""
+        """Keep `content`; `name` is only what the record calls it. Raises NoSpace, CopyFailed."""
         digest = digest_bytes(content)
         target = self.folder / digest.removeprefix("sha256:")
         if not target.exists():
             partial = self.folder / f".{target.name}.{os.getpid()}"
-            partial.write_bytes(content)
-            partial.replace(target)
+            with _writing():
+                partial.write_bytes(content)
+                partial.replace(target)
         return BlobRef(digest, len(content))
 
     def get(self, ref: BlobRef) -> bytes:
         """Kept content, checked against its digest; raises InvalidInput when it differs."""
-        target = self.folder / ref.digest.removeprefix("sha256:")
+        name = ref.digest.removeprefix("sha256:")
         try:
-            content = target.read_bytes()
-        except OSError:
-            raise InvalidInput(f"artifact {ref.digest} is missing") from None
+            with _opened(self.folder, name) as file:
+                content = file.read(ref.size + 1)
+        except InvalidInput:
+            raise InvalidInput(f"artifact {printable(ref.digest)} is missing") from None
         if digest_bytes(content) != ref.digest:
-            raise InvalidInput(f"artifact {ref.digest} was changed")
+            raise InvalidInput(f"artifact {printable(ref.digest)} was changed")
         return content
 
 
@@ -88,17 +109,19 @@ class Ledger:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._file.close()
+        with _writing():
+            self._file.close()
 
     def append(self, record: TrialRecord) -> TrialRecord:
-        """Number the record, chain it to the one before, write it."""
+        """Number the record, chain it to the one before, write it. Raises NoSpace, CopyFailed."""
         chained = evolve(record, seq=self._seq, prev=self._prev)
         line = json.dumps(
             record_to_json(chained), sort_keys=True, ensure_ascii=False, allow_nan=False
         ).encode()
-        self._file.write(line + b"\n")
-        self._file.flush()
-        os.fdatasync(self._file.fileno())
+        with _writing():
+            self._file.write(line + b"\n")
+            self._file.flush()
+            os.fdatasync(self._file.fileno())
         self._seq += 1
         self._prev = digest_bytes(line)
         return chained
@@ -115,17 +138,18 @@ class RunView:
     def records(self) -> Iterator[TrialRecord]:
         """The records in order of completion.
 
-        Raises LedgerBroken at the first line that is cut, changed or out of its chain.
+        Raises LedgerBroken at the first line that is cut, changed or out of its chain,
+        InvalidInput when there is no file of records.
         """
         prev: Digest | None = None
-        with (self.folder / RECORDS).open("rb") as lines:
+        with _opened(self.folder, RECORDS) as lines:
             for seq, line in enumerate(lines):
                 if not line.endswith(b"\n"):
                     raise LedgerBroken(seq)
                 body = line[:-1]
                 try:
                     record = record_from_json(json.loads(body))
-                except ValueError:
+                except (ValueError, RecursionError):
                     raise LedgerBroken(seq) from None
                 if record.seq != seq or record.prev != prev:
                     raise LedgerBroken(seq)
@@ -139,20 +163,46 @@ class RunView:
 
 
 def write_json(folder: Path, name: str, value: Any) -> None:
-    """Write canonical bytes as one whole file."""
+    """Write canonical bytes as one whole file. Raises NoSpace, CopyFailed."""
     partial = folder / f".{name}.partial"
-    partial.write_bytes(canonical_json(value))
-    partial.replace(folder / name)
+    with _writing():
+        partial.write_bytes(canonical_json(value))
+        partial.replace(folder / name)
 
 
 def open_run(folder: Path) -> RunView:
-    """Open a run folder for reading; raises UsageError when it is not one."""
+    """Open a run folder for reading; the folder may come from anybody.
+
+    Raises UsageError when it is not one, InvalidInput when its report can't be read.
+    """
     try:
-        run = json.loads((folder / RUN).read_bytes())
-        report_file = folder / REPORT
-        report = json.loads(report_file.read_bytes()) if report_file.exists() else None
-    except (OSError, ValueError):
-        raise UsageError(f"{folder.name} is not a run folder") from None
-    if not isinstance(run, dict):
-        raise UsageError(f"{folder.name} is not a run folder")
+        run = _document(folder, RUN)
+    except InvalidInput:
+        raise UsageError(f"{printable(folder.name)} is not a run folder") from None
+    report = None
+    if os.path.lexists(folder / REPORT):
+        report = _document(folder, REPORT)
     return RunView(folder, run, report)
+
+
+def _document(folder: Path, name: str) -> dict[str, Any]:
+    with _opened(folder, name) as file:
+        content = file.read(_MAX_DOCUMENT + 1)
+    document = load(content, name, max_bytes=_MAX_DOCUMENT)
+    if not isinstance(document, dict):
+        raise ManifestError(name, "", "must be an object")
+    return document
+
+
+def _opened(folder: Path, name: str) -> BinaryIO:
+    """A regular file of a run folder; raises InvalidInput, and never waits for a FIFO."""
+    try:
+        if os.sep in name:
+            raise InvalidInput(f"{printable(name)}: is not a name")
+        descriptor = os.open(folder / name, _READ_FLAGS)
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return os.fdopen(descriptor, "rb")
+        os.close(descriptor)
+    except OSError as error:
+        raise InvalidInput(f"{printable(name)}: {os.strerror(error.errno or 0)}") from None
+    raise InvalidInput(f"{printable(name)}: is not a regular file")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from pathlib import Path
 
-from assay.api.errors import InvalidInput, UsageError
-from assay.api.paths import is_slug, printable
+from assay.api.errors import InvalidInput
+from assay.api.paths import printable
 from assay.api.running import SuiteFiles, SuiteReader
 from assay.plugins import Registry
+from assay.shipped import builtin_folder
 
-__all__ = ["BUILTIN", "builtin_folder", "builtin_names", "open_location"]
+__all__ = ["BUILTIN", "open_location"]
 
 BUILTIN = "builtin"
 
@@ -33,28 +33,6 @@ def open_location(location: str, registry: Registry) -> SuiteFiles:
         if name != _FOLDER_READER and (reader := _reader(registry, name)).sniff(location):
             return reader.open(location)
     raise InvalidInput(f"suite {printable(Path(location).name)[:64]}: no such folder")
-
-
-def builtin_folder(name: str) -> Path:
-    """The folder of a shipped suite; raises UsageError for an unknown one."""
-    known = builtin_names()
-    if not is_slug(name) or name not in known:
-        raise UsageError(f"unknown builtin suite; known: {', '.join(known) or 'none'}")
-    return _shipped() / name
-
-
-def builtin_names() -> tuple[str, ...]:
-    """Names of the suites that come with this installation, sorted."""
-    return tuple(
-        sorted(path.parent.name for path in _shipped().glob("*/suite.json") if path.is_file())
-    )
-
-
-def _shipped() -> Path:
-    """Inside an installed wheel, or beside the sources of a checkout; never the cwd."""
-    package = Path(str(files("assay")))
-    installed = package / "_fixtures"
-    return installed if installed.is_dir() else package.parent.parent / "fixtures"
 
 
 def _reader(registry: Registry, name: str) -> SuiteReader:

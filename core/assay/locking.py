@@ -15,7 +15,7 @@ from typing import Any
 
 from attrs import frozen
 
-from assay.api.errors import InvalidInput, TreeRefused
+from assay.api.errors import InvalidInput, TreeLimit, TreeRefused
 from assay.api.paths import printable
 from assay.api.tasks import TaskPins
 from assay.api.trees import RelPath, TreeRef
@@ -79,24 +79,36 @@ def lock_suite(
 
 def compute_pins(task: BenchmarkTask, hasher: Hasher) -> TaskPins:
     """The digests that a task has now; raises TreeRefused, TreeLimit."""
-    hidden = tree_ref(task.hidden, hasher) if task.hidden is not None else None
+    hidden = None
+    if task.hidden is not None:
+        hidden = tree_ref(task.hidden, hasher, f"{task.id}/{task.task.hidden}/")
     return TaskPins(
-        fixture=tree_ref(task.fixture, hasher),
+        fixture=tree_ref(task.fixture, hasher, f"{task.id}/{task.task.fixture}/"),
         hidden=hidden,
         task=task_digest(task.task, hidden.digest if hidden else None),
     )
 
 
-def tree_ref(folder: str, hasher: Hasher) -> TreeRef:
-    """Digest of a folder of this host; raises TreeRefused, TreeLimit, TreeChanged."""
-    root_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+def tree_ref(folder: str, hasher: Hasher, shown: str = "") -> TreeRef:
+    """Digest of a folder of this host; raises TreeRefused, TreeLimit, TreeChanged.
+
+    `shown` is put before the path of what was refused, so that the folder is known.
+    """
+    try:
+        root_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        raise InvalidInput(f"{shown or 'folder'}: {os.strerror(error.errno or 0)}") from None
     try:
         scan = hasher.scan(root_fd)
+    except TreeRefused as error:
+        raise TreeRefused(shown + error.path, error.kind) from None
+    except TreeLimit as error:
+        raise TreeLimit(f"{shown}: {error}" if shown else str(error)) from None
     finally:
         os.close(root_fd)
     if scan.manifest is None:
         first = scan.refused[0]
-        raise TreeRefused(first.path, first.kind.value)
+        raise TreeRefused(shown + first.path, first.kind.value)
     return scan.manifest.ref
 
 

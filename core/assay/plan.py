@@ -31,6 +31,7 @@ from assay.suites import Suite
 __all__ = [
     "Plan",
     "Skipped",
+    "lacking",
     "load_tasks",
     "make_plan",
     "prepare_runtimes",
@@ -95,9 +96,9 @@ def make_plan(
     chosen = {task_id: task for task_id, task in loaded.items() if not only or task_id in only}
     runtimes = prepare_runtimes(components, chosen)
     skipped = tuple(
-        Skipped(task_id, lacking)
+        Skipped(task_id, reason)
         for task_id, task in sorted(chosen.items())
-        if (lacking := _lacking(task, components, runtimes[task_id]))
+        if (reason := lacking(task, components, runtimes[task_id]))
     )
     for item in skipped:
         del chosen[item.task]
@@ -179,11 +180,13 @@ def prepare_runtimes(
     return runtimes
 
 
-def _lacking(benchmark: BenchmarkTask, components: Components, runtime: Runtime) -> str:
-    lacking = {}
+def lacking(benchmark: BenchmarkTask, components: Components, runtime: Runtime) -> str:
+    """What the task or one of its graders needs and the runtime lacks; empty for nothing."""
+    needed = set(benchmark.task.runtime.get("tools", ()))
     for spec in benchmark.task.graders:
         grader, options = components.registry.grader(spec, "task.json", f"graders.{spec.id}")
-        for tool in grader.needs(options, benchmark.task).tools:
-            if tool not in runtime.tools:
-                lacking[tool] = runtime.unavailable.get(tool, "not in the runtime")
-    return "; ".join(f"{tool}: {reason}" for tool, reason in sorted(lacking.items()))
+        needed |= set(grader.needs(options, benchmark.task).tools)
+    return "; ".join(
+        f"{tool}: {runtime.unavailable.get(tool, 'not in the runtime')}"
+        for tool in sorted(needed - set(runtime.tools))
+    )

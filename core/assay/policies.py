@@ -6,14 +6,16 @@ Each function returns the checked part or raises FieldError with the rule it bre
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
 from attrs import frozen
 
+from assay.api.errors import InvalidInput
 from assay.api.jail import Limits
 from assay.api.paths import UnsafePath, is_ignored, is_slug, relpath
+from assay.api.runtimes import requirements, tool_names
 from assay.api.tasks import AllowRule
 from assay.api.trees import Digest, Op, RelPath
 from assay.structuring import FieldError, checked, structure_value
@@ -58,7 +60,6 @@ _FIXED_VARIABLES = frozenset(
     }
 )
 _RESERVED_PREFIXES = ("LD_", "ASSAY_")
-_RESERVED_RUNTIME = ("requirements", "tools")
 _MAX_VALUE = 4096
 _MAX_BUDGET = 10**12
 _MOST = Limits(
@@ -87,6 +88,8 @@ class RuntimeDocument:
 
     python: str = "default"
     node: int = 0
+    requirements: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
 
 
 def slug_text(text: str) -> str:
@@ -192,9 +195,15 @@ def check_env(env: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def check_runtime(runtime: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A declared runtime: only the keys that were given; a sandbox judges their values."""
-    for key in _RESERVED_RUNTIME:
-        if key in runtime:
-            raise FieldError("not supported yet", (key,))
-    structure_value(RuntimeDocument, dict(runtime))
+    """A declared runtime: only the keys that were given; a sandbox judges what it can give."""
+    document = structure_value(RuntimeDocument, dict(runtime))
+    checked("requirements", _by_rule, requirements, document.requirements)
+    checked("tools", _by_rule, tool_names, document.tools)
     return dict(sorted(runtime.items()))
+
+
+def _by_rule(check: Callable[[tuple[str, ...]], object], texts: tuple[str, ...]) -> None:
+    try:
+        check(texts)
+    except InvalidInput as error:
+        raise FieldError(str(error)) from None

@@ -17,14 +17,24 @@ from assay.api import (
     Digest,
     Facts,
     GraderRole,
+    IntegrityError,
+    InvalidInput,
     OutcomeStatus,
     TrialRecord,
     VerdictStatus,
 )
 from assay.canonical import digest_json
+from assay.ledger import RunView
 from assay.plan import Plan
 
-__all__ = ["PROTOCOL", "as_expected", "build_report", "results_digest", "role_passed"]
+__all__ = [
+    "PROTOCOL",
+    "as_expected",
+    "build_report",
+    "check_report",
+    "results_digest",
+    "role_passed",
+]
 
 PROTOCOL = 1
 """Number of the grading rules; results under different numbers are not comparable."""
@@ -65,6 +75,20 @@ def build_report(
 def results_digest(report: Mapping[str, Any]) -> Digest:
     """Digest of everything in the report but the identity of the host."""
     return digest_json({key: value for key, value in report.items() if key != "identity"})
+
+
+def check_report(view: RunView) -> Digest:
+    """The digest of a run's results, compared with the one that the run noted at its end.
+
+    Raises InvalidInput for another document than a report, IntegrityError when they differ.
+    """
+    report = view.report or {}
+    if report.get("schema") != REPORT_SCHEMA:
+        raise InvalidInput(f"report.json: schema: must be {REPORT_SCHEMA}")
+    digest = results_digest(report)
+    if view.run.get("results_digest", digest) != digest:
+        raise IntegrityError("report.json differs from the digest of results in run.json")
+    return digest
 
 
 def as_expected(record: TrialRecord, candidate: Candidate) -> bool:

@@ -7,17 +7,14 @@ records what was not graded as `invalid(cancelled)` and still writes the report.
 from __future__ import annotations
 
 import os
-import signal
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Any, Protocol
 
-from attrs import define, evolve, field, frozen
+from attrs import evolve, field, frozen
 
 from assay.api import (
     ExecutorSetup,
@@ -32,8 +29,9 @@ from assay.api import (
 from assay.api.files import remove_tree
 from assay.baseline import BASELINE
 from assay.canonical import digest_json
-from assay.host import Components, WorkerFactory, reachable
+from assay.host import Components, WorkerFactory, mountable, reachable
 from assay.identity import environment, environment_digest
+from assay.interruption import Interruption, interruptible
 from assay.ledger import ARTIFACTS, REPORT, RUN, Ledger, create_run_folder, write_json
 from assay.plan import Plan
 from assay.results import build_report, results_digest
@@ -59,11 +57,6 @@ class RunResult:
     signal: int | None = None
 
 
-@define
-class _Interruption:
-    number: int | None = None
-
-
 def execute(
     plan: Plan,
     components: Components,
@@ -74,6 +67,19 @@ def execute(
     executor: str = "local",
 ) -> RunResult:
     """Run the plan into a new run folder. Raises UsageError when the folder exists."""
+    with interruptible() as interruption:
+        return _execute(plan, components, observer, folder, workers, executor, interruption)
+
+
+def _execute(
+    plan: Plan,
+    components: Components,
+    observer: Observer,
+    folder: Path,
+    workers: int,
+    executor: str,
+    interruption: Interruption,
+) -> RunResult:
     create_run_folder(folder)
     started = time.time()
     identity = _identity(plan, components)
@@ -105,10 +111,10 @@ def execute(
             ExecutorSetup(factory, workers)
         )
         try:
-            with _interruptible(pool) as interruption:
-                observer.started(len(plan.specs))
-                baseline = {record.spec.task: record for record in _guarded(pool, _baselines(plan))}
-                records = _trials(plan, pool, baseline, ledger, observer)
+            interruption.watch(pool)
+            observer.started(len(plan.specs))
+            baseline = {record.spec.task: record for record in _guarded(pool, _baselines(plan))}
+            records = _trials(plan, pool, baseline, ledger, observer)
         finally:
             pool.close()
     report = build_report(plan, records, baseline, identity)
@@ -236,12 +242,12 @@ def _without_baseline(spec: TrialSpec, probe: TrialRecord) -> TrialRecord:
 def scratch_folder(components: Components) -> Iterator[str]:
     """A new folder for workspaces, removed on leaving whatever happened.
 
-    It is in the temporary folder, or beside the store where the jails' user could not get
-    into the temporary folder (one below a private home, say).
+    It is in the temporary folder, or beside the store where jails can't get into the
+    temporary folder (one below a private home, say).
     """
     ids = components.sandbox.capabilities().ids
     place = Path(tempfile.gettempdir())
-    if ids is not None and not reachable(place, ids):
+    if not mountable(place) or (ids is not None and not reachable(place, ids)):
         place = components.store.root
     folder = Path(tempfile.mkdtemp(prefix="assay-run-", dir=place))
     # The jail's user must pass through to its workspace, but can't list what is beside it.
@@ -254,23 +260,3 @@ def scratch_folder(components: Components) -> Iterator[str]:
             remove_tree(parent, folder.name)
         finally:
             os.close(parent)
-
-
-@contextmanager
-def _interruptible(pool: Pool) -> Iterator[_Interruption]:
-    interruption = _Interruption()
-
-    def cancel(number: int, frame: FrameType | None) -> None:
-        if interruption.number is None:
-            interruption.number = number
-            pool.cancel()
-
-    if threading.current_thread() is not threading.main_thread():
-        yield interruption
-        return
-    previous = {number: signal.signal(number, cancel) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield interruption
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

@@ -18,10 +18,12 @@ from assay.api.errors import UsageError
 from assay.api.paths import printable
 from assay.api.reasons import Reason
 from assay.api.records import TrialRecord, Verdict
+from assay.api.runtimes import REQUIREMENT_PATTERN, TOOL_PATTERN
 from assay.api.tasks import VerdictStatus
 from assay.api.trust import Trust
 from assay.candidate_manifest import CandidateDocument
 from assay.manifests import SCHEMA, TaskDocument
+from assay.output_schemas import OUTPUT_SCHEMAS
 from assay.policies import OP_NAMES, RuntimeDocument
 from assay.suite_manifest import SuiteDocument
 
@@ -81,8 +83,7 @@ def _with(document: dict[str, Any], **properties: Any) -> dict[str, Any]:
 
 
 def _suite() -> dict[str, Any]:
-    runtime = _object(RuntimeDocument)
-    document = _with(_object(SuiteDocument), schema=_VERSION, id=_SLUG, runtime=runtime)
+    document = _with(_object(SuiteDocument), schema=_VERSION, id=_SLUG, runtime=_runtime())
     pins = document["properties"]["tasks"]["additionalProperties"]
     _with(pins, fixture=_DIGEST, task=_DIGEST, hidden={"anyOf": [_DIGEST, {"type": "null"}]})
     return document
@@ -99,10 +100,23 @@ def _task() -> dict[str, Any]:
         prompt=_TEXT,
         fixture=_TEXT,
         allow={"type": "array", "items": {"anyOf": [_TEXT, rule]}},
-        runtime=_object(RuntimeDocument),
+        runtime=_runtime(),
     )
     _with(document["properties"]["graders"]["items"], id=_SLUG, use=_TEXT)
     return document
+
+
+def _runtime() -> dict[str, Any]:
+    patterns = {"requirements": REQUIREMENT_PATTERN, "tools": TOOL_PATTERN}
+    lists = {
+        name: {
+            "type": "array",
+            "items": {"type": "string", "pattern": f"^{pattern}$"},
+            "uniqueItems": True,
+        }
+        for name, pattern in patterns.items()
+    }
+    return _with(_object(RuntimeDocument), **lists)
 
 
 def _candidate() -> dict[str, Any]:
@@ -157,7 +171,7 @@ def _report() -> dict[str, Any]:
         "required": ["tasks", "skipped", "trials"],
     }
     properties = {
-        "schema": _TEXT,
+        "schema": {"enum": ["assay-report-1"]},
         "protocol": {"type": "integer", "minimum": 1},
         "suite": {"type": "object"},
         "subject": {"type": "object"},
@@ -174,6 +188,7 @@ def _report() -> dict[str, Any]:
 
 
 _SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
+    **OUTPUT_SCHEMAS,
     "candidate": _candidate,
     "claim": _claim,
     "report": _report,

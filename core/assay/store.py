@@ -59,8 +59,12 @@ def default_store_root() -> Path:
         return Path(chosen)
     if os.geteuid() == 0:
         return Path("/var/cache/assay")
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "assay"
+    if cache := os.environ.get("XDG_CACHE_HOME"):
+        return Path(cache) / "assay"
+    try:
+        return Path.home() / ".cache" / "assay"
+    except RuntimeError:
+        raise Unavailable("this user has no home folder; set ASSAY_STORE") from None
 
 
 class Store:
@@ -85,7 +89,10 @@ class Store:
             for folder in (root, root / trees, root / _BLOBS, root / _NOTES):
                 _own_folder(folder, self._passage)
         except OSError as error:
-            raise Unavailable(str(copy_fault(error, "store folder can't be used"))) from None
+            problem = os.strerror(error.errno or 0)
+            raise Unavailable(
+                f"store folder can't be used: {problem}; set ASSAY_STORE to another one"
+            ) from None
         self._trees = root / trees
         self._blobs = root / _BLOBS
         self._notes = root / _NOTES

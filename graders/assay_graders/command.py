@@ -28,6 +28,8 @@ from assay_graders.measured import facts
 __all__ = ["CommandGrader", "CommandOptions"]
 
 _UNUSABLE = frozenset({"ENOENT", "EACCES", "ENOTDIR", "ENOEXEC"})
+_SHORT_OF = frozenset({"EAGAIN", "EIO", "EMFILE", "ENFILE"})
+"""What no program brings about: the host is out of something, or broken."""
 _MAX_ARGUMENTS = 1_000
 _MAX_ARGUMENT_BYTES = 64 * 1024
 
@@ -86,7 +88,7 @@ class CommandGrader:
             cwd=f"{WORKSPACE}/{options.cwd}" if options.cwd else WORKSPACE,
         )
         with ctx.jail(profile_of(options.hidden), hidden=options.hidden) as session:
-            outcome = settled(_started(session.run(command), first))
+            outcome = settled(_started(session.run(command), first, options.cwd))
         passed = outcome.status is OutcomeStatus.EXITED and outcome.exit_code == 0
         test = TestResult(
             id=ctx.spec.id,
@@ -97,19 +99,20 @@ class CommandGrader:
         return facts(ctx, self, outcome, (test,), layers=("jail",))
 
 
-def _started(outcome: Outcome, program: str) -> Outcome:
+def _started(outcome: Outcome, program: str, folder: str) -> Outcome:
     """The outcome; a program or folder of the tree that can't be used counts as exit code 127.
 
-    The graded tree is the candidate's, so what is wrong with it is no fault of the jail.
-    Raises GraderUnfit for any other program that can't be used.
+    The graded tree is the candidate's, so what is wrong with it is no fault of the jail, in
+    whatever way the kernel refuses it. Raises GraderUnfit for any other program that can't
+    be used.
     """
     stage, _, error = outcome.detail.partition(":")
-    if outcome.status is not OutcomeStatus.SETUP_FAILED or error not in _UNUSABLE:
+    if outcome.status is not OutcomeStatus.SETUP_FAILED or error in _SHORT_OF:
         return outcome
-    if stage == "exec" and not _is_in_tree(program):
-        raise GraderUnfit(f"argv[0] can't be started in this runtime: {error}")
-    if stage in ("exec", "cwd"):
+    if (stage == "exec" and _is_in_tree(program)) or (stage == "cwd" and folder):
         return attrs.evolve(outcome, status=OutcomeStatus.EXITED, exit_code=127, detail="")
+    if stage == "exec" and error in _UNUSABLE:
+        raise GraderUnfit(f"argv[0] can't be started in this runtime: {error}")
     return outcome
 
 

@@ -6,7 +6,7 @@ run without tests: `expect` is never empty.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Set
 
 from assay.api import Task, TestOutcome, TestResult, UnsafePath, relpath
 from assay_graders.report import MAX_ID_BYTES, MAX_TESTS, FailedFile, ReportedTest, RunReport
@@ -29,7 +29,9 @@ def compare(
 ) -> tuple[TestResult, ...]:
     """One result per expected id in the order of `expect`, then what was not expected.
 
-    Without a report every test is missing. `file_of` gives the test file of an id.
+    Without a report every test is missing. `file_of` gives the test file of an id. A name
+    that `expect` does not hold may be the candidate's own text, or the hidden tests': it
+    stays private, and the result goes by a number.
     """
     if report is None:
         return tuple(_result(test, TestOutcome.MISSING) for test in expect)
@@ -38,12 +40,18 @@ def compare(
         runs.setdefault(run.id, []).append(run)
     failed = {error.file: error for error in report.errors}
     results = [_expected(test, runs.get(test, []), failed.get(file_of(test))) for test in expect]
-    results += [_unknown(runs[test]) for test in sorted(runs.keys() - set(expect))]
-    results += [
-        _result(error.file, TestOutcome.ERROR, error.message)
-        for error in sorted(failed.values(), key=lambda error: error.file)
-    ]
-    return tuple(results)
+    for number, test in enumerate(sorted(runs.keys() - set(expect)), 1):
+        private = f"{test}\n{_messages(runs[test])}"
+        results.append(_result(f"unlisted-{number}", TestOutcome.UNKNOWN, private))
+    return (*results, *_failed_files({file_of(test) for test in expect}, failed))
+
+
+def _failed_files(known: Set[str], failed: Mapping[str, FailedFile]) -> Iterator[TestResult]:
+    for file in sorted(failed.keys() & known):
+        yield _result(file, TestOutcome.ERROR, failed[file].message)
+    for number, file in enumerate(sorted(failed.keys() - known), 1):
+        private = f"{file}\n{failed[file].message}"
+        yield _result(f"unlisted-file-{number}", TestOutcome.ERROR, private)
 
 
 def _expected(test: str, runs: list[ReportedTest], failed: FailedFile | None) -> TestResult:
@@ -54,10 +62,6 @@ def _expected(test: str, runs: list[ReportedTest], failed: FailedFile | None) ->
     if failed is not None:
         return _result(test, TestOutcome.ERROR, failed.message)
     return _result(test, TestOutcome.MISSING)
-
-
-def _unknown(runs: list[ReportedTest]) -> TestResult:
-    return _result(runs[0].id, TestOutcome.UNKNOWN, _messages(runs))
 
 
 def _messages(runs: list[ReportedTest]) -> str:

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from assay.api import Digest, Facts, GradeContext, Grader, Outcome, Reason, TestResult, Trust
+from assay.api import (
+    Digest,
+    Facts,
+    GradeContext,
+    Grader,
+    Outcome,
+    OutcomeStatus,
+    Reason,
+    TestOutcome,
+    TestResult,
+    Trust,
+)
 from assay_graders.jailed import LIMITS
 
 __all__ = ["facts"]
@@ -19,10 +30,14 @@ def facts(
 ) -> Facts:
     """Everything measured. A limit that was reached leaves the grader not completed.
 
+    A process that reports only passes and then does not exit with 0 contradicts itself, which
+    is a protocol fault like one that `fault` tells of.
+
     `outcome` is None when there was nothing left to run. The framework keeps its streams and
     fills in the digest of the options.
     """
     completed = outcome is None or outcome.status not in LIMITS
+    fault = fault or _contradicts(outcome, tests)
     return Facts(
         grader=ctx.spec.id,
         plugin=grader.name,
@@ -37,3 +52,9 @@ def facts(
         reasons=frozenset({Reason.PROTOCOL_FAULT}) if fault and completed else frozenset(),
         required=ctx.spec.required,
     )
+
+
+def _contradicts(outcome: Outcome | None, tests: tuple[TestResult, ...]) -> bool:
+    if outcome is None or any(test.outcome is not TestOutcome.PASSED for test in tests):
+        return False
+    return outcome.status is not OutcomeStatus.EXITED or outcome.exit_code != 0

@@ -61,14 +61,19 @@ def bytecode_matches(path: Path, source: bytes) -> bool:
 def compile_all(root: Path) -> None:
     """Compile every source of the runtime below `root`; what does not compile is left out."""
     program = sys._base_executable  # type: ignore[attr-defined]
-    finished = subprocess.run(
-        [program, "-s", "-S", "-B", "-P", "-c", COMPILER, str(root)],
-        env={"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"},
-        cwd="/",
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=COMPILE_SECONDS,
-        check=False,
-    )
+    try:
+        finished = subprocess.run(
+            [program, "-s", "-S", "-B", "-P", "-c", COMPILER, str(root)],
+            env={"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"},
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=COMPILE_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise RuntimeUnavailable(
+            f"compiling the runtime's sources takes more than {COMPILE_SECONDS} seconds"
+        ) from None
     if finished.returncode != 0:
-        raise RuntimeUnavailable("the interpreter can't compile its own library")
+        raise RuntimeUnavailable("the interpreter can't compile the runtime's sources")

@@ -1,7 +1,8 @@
 """Starts nsjail and holds what belongs to one jail: its process, control socket and log.
 
-nsjail gets its configuration, and writes its log, through memory files that nobody inside can
-reach. It is stopped by closing the control socket, then SIGTERM; SIGKILL is the last resort.
+nsjail gets its configuration through a pipe that is at its end before anything runs inside,
+and writes its log to a memory file that nobody inside can reach. It is stopped by closing the
+control socket, then SIGTERM; SIGKILL is the last resort.
 """
 
 from __future__ import annotations
@@ -252,10 +253,8 @@ def _spawn(
     plan: LaunchPlan, config: bytes, pass_fds: tuple[int, ...], stdout: int | None = None
 ) -> tuple[subprocess.Popen[bytes], int]:
     log = os.memfd_create("assay-log")
-    source = os.memfd_create("assay-config")
+    source, sink = os.pipe2(os.O_CLOEXEC)
     try:
-        os.write(source, config)
-        os.lseek(source, 0, os.SEEK_SET)
         nsjail = subprocess.Popen(
             [
                 nsjail_program(),
@@ -273,12 +272,19 @@ def _spawn(
         )
     except BaseException:
         os.close(log)
+        os.close(sink)
         raise
     finally:
         os.close(source)
     # When the host runs out of memory, the kernel should take a jail and not its supervisor.
+    # nsjail starts nothing until its configuration ends, so that all inside inherit the score.
     with contextlib.suppress(OSError):
         Path(f"/proc/{nsjail.pid}/oom_score_adj").write_text(OOM_SCORE)
+    # An nsjail that is dead already shows by what it does not answer.
+    with os.fdopen(sink, "wb", buffering=0) as stream, contextlib.suppress(BrokenPipeError):
+        view = memoryview(config)
+        while view:
+            view = view[stream.write(view) or 0 :]
     return nsjail, log
 
 

@@ -1,22 +1,21 @@
-"""Prepares what jailed code sees besides the system: interpreter, test tools, bytecode.
+"""Prepares what jailed code sees besides the system: interpreter, packages, bytecode.
 
 The whole runtime is one stored tree, mounted read-only at /runtime: `python/` (interpreter and
-standard library), `venv/` (test tools) and `pyc/` (bytecode of both, found through Python's
-cache prefix; it is bound to the hash of its source, not to times).
+standard library), `venv/` (test tools and declared requirements) and `pyc/` (bytecode of both,
+found through Python's cache prefix; it is bound to the hash of its source, not to times).
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 import platform
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from attrs import frozen
 
 from assay.api import (
     Digest,
@@ -24,10 +23,13 @@ from assay.api import (
     InvalidInput,
     Mount,
     MountKind,
+    Requirement,
     Runtime,
     RuntimeUnavailable,
     Store,
     TreeRef,
+    requirements,
+    tool_names,
 )
 from assay_sandbox.bytecode import (
     COMPILER,
@@ -38,37 +40,58 @@ from assay_sandbox.bytecode import (
 )
 from assay_sandbox.interpreter import RuntimeFile, interpreter_files
 from assay_sandbox.node import OLDEST, find_node
+from assay_sandbox.programs import find_program
+from assay_sandbox.requirements import requirement_files
+from assay_sandbox.scratch import scratch, store_folder
 from assay_sandbox.testtools import VENV_ROOT, venv_files
 
 __all__ = ["prepare"]
 
 RUNTIME_ROOT = "/runtime"
+OWN_TOOLS = ("python", "node")
 ENVIRONMENT = {
     "PATH": f"{VENV_ROOT}/bin:/usr/local/bin:/usr/bin:/bin",
     "PYTHONPYCACHEPREFIX": PYC_PREFIX,
 }
 
 
+@frozen
+class _Declared:
+    node: int
+    requirements: tuple[Requirement, ...]
+    tools: tuple[str, ...]
+
+
 def prepare(spec: Mapping[str, Any], store: Store, hasher: Hasher) -> Runtime:
     """The runtime that `spec` declares.
 
     Keys: `python`, "default" or the start of a version that this interpreter must have;
-    `node`, the least major version. Raises InvalidInput for any other key or value and
-    RuntimeUnavailable when this host can't give what is asked for.
+    `node`, the least major version; `requirements`, a list of `name==version`; `tools`, names
+    of the system's programs that must be visible. Raises InvalidInput for any other key or
+    value and RuntimeUnavailable when this host can't give what is asked for. A tool that can't
+    be given is no error here: it is listed with the reason.
     """
-    least_node = _checked(spec)
-    ref = _tree(store, hasher)
+    declared = _checked(spec)
+    ref = _tree(declared.requirements, store, hasher)
     source = store.tree(ref)
     if source is None:
         raise RuntimeUnavailable("the runtime was stored but can't be found; check the store")
     tools = {"python": f"{VENV_ROOT}/bin/python"}
     versions = {"python": platform.python_version()}
     unavailable: dict[str, str] = {}
-    node = find_node(least_node)
+    node = find_node(declared.node)
     if node.reason:
         unavailable["node"] = node.reason
     else:
         tools["node"], versions["node"] = node.path, node.version
+    for name in declared.tools:
+        if name in OWN_TOOLS:
+            continue
+        program = find_program(name)
+        if program.reason:
+            unavailable[name] = program.reason
+        else:
+            tools[name], versions[name] = program.path, program.digest
     return Runtime(
         ref=ref,
         digest=_digest(ref, tools, versions),
@@ -80,29 +103,43 @@ def prepare(spec: Mapping[str, Any], store: Store, hasher: Hasher) -> Runtime:
     )
 
 
-def _checked(spec: Mapping[str, Any]) -> int:
-    unknown = sorted(set(spec) - {"python", "node"})
-    if unknown:
-        raise InvalidInput("runtime: only the keys python and node are known")
+def _checked(spec: Mapping[str, Any]) -> _Declared:
+    if set(spec) - {"python", "node", "requirements", "tools"}:
+        raise InvalidInput("runtime: only python, node, requirements and tools are known")
     python = spec.get("python", "default")
     if not isinstance(python, str):
         raise InvalidInput("runtime: python must be a string")
-    here = platform.python_version()
-    if python != "default" and here != python and not here.startswith(python + "."):
-        raise RuntimeUnavailable("the declared Python is not the one that runs assay; start it")
     node = spec.get("node", OLDEST)
     if not isinstance(node, int) or isinstance(node, bool) or node < OLDEST:
         raise InvalidInput(f"runtime: node must be a major version of at least {OLDEST}")
-    return node
+    try:
+        found = _Declared(
+            node=node,
+            requirements=requirements(_texts(spec.get("requirements", ()))),
+            tools=tool_names(_texts(spec.get("tools", ()))),
+        )
+    except InvalidInput as error:
+        raise InvalidInput(f"runtime: requirements or tools {error}") from None
+    here = platform.python_version()
+    if python != "default" and here != python and not here.startswith(python + "."):
+        raise RuntimeUnavailable("the declared Python is not the one that runs assay; start it")
+    return found
 
 
-def _tree(store: Store, hasher: Hasher) -> TreeRef:
+def _texts(value: Any) -> list[str]:
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+        raise InvalidInput("must be lists of text")
+    return list(value)
+
+
+def _tree(wanted: tuple[Requirement, ...], store: Store, hasher: Hasher) -> TreeRef:
     """The stored tree for what is installed now, made if it is not there.
 
     A note in the store says which tree was made from the same input. It is not believed: the
     tree's digest is checked by the store, and its files are compared with the installed ones.
     """
     files = (*interpreter_files(), *venv_files())
+    files += requirement_files(wanted, files, store, hasher)
     key = _key(files)
     noted = store.noted(key)
     if noted is not None:
@@ -140,30 +177,14 @@ def _holds(root: Path, files: tuple[RuntimeFile, ...]) -> bool:
 
 
 def _build(files: tuple[RuntimeFile, ...], store: Store, hasher: Hasher) -> TreeRef:
-    with _scratch() as root:
+    with scratch() as root:
         for file in files:
             path = root / file.path
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(file.content)
             path.chmod(0o755 if file.executable else 0o644)
         compile_all(root)
-        descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            manifest = hasher.scan(descriptor).manifest
-            if manifest is None:
-                raise RuntimeUnavailable("the interpreter's files can't be stored as a tree")
-            return store.add_tree(descriptor, manifest)
-        finally:
-            os.close(descriptor)
-
-
-@contextlib.contextmanager
-def _scratch() -> Iterator[Path]:
-    root = Path(tempfile.mkdtemp(prefix="assay-runtime-"))
-    try:
-        yield root
-    finally:
-        shutil.rmtree(root)
+        return store_folder(root, store, hasher)
 
 
 def _digest(ref: TreeRef, tools: Mapping[str, str], versions: Mapping[str, str]) -> Digest:

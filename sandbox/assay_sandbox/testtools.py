@@ -15,10 +15,11 @@ from pathlib import Path
 from assay.api import RuntimeUnavailable
 from assay_sandbox.interpreter import RuntimeFile, python_image
 
-__all__ = ["closure", "venv_files"]
+__all__ = ["SITE_PACKAGES", "closure", "venv_files"]
 
 TOOLS = ("pytest",)
 VENV_ROOT = "/runtime/venv"
+SITE_PACKAGES = f"venv/lib/python{sysconfig.get_python_version()}/site-packages"
 # Written by installers; they differ between hosts and nothing in a jail reads them.
 INSTALLER_FILES = frozenset({"RECORD", "INSTALLER", "REQUESTED", "direct_url.json"})
 
@@ -65,11 +66,10 @@ def venv_files() -> Iterator[RuntimeFile]:
         yield RuntimeFile(f"venv/bin/{name}", image, executable=True)
     settings = "home = /runtime/python/bin\ninclude-system-site-packages = false\n"
     yield RuntimeFile("venv/pyvenv.cfg", settings.encode())
-    packages = f"venv/lib/python{sysconfig.get_python_version()}/site-packages"
-    yield RuntimeFile(f"{packages}/sitecustomize.py", BYTECODE_SETTING.encode())
+    yield RuntimeFile(f"{SITE_PACKAGES}/sitecustomize.py", BYTECODE_SETTING.encode())
     for distribution in closure():
         for path, content in _installed(distribution):
-            yield RuntimeFile(f"{packages}/{path}", content)
+            yield RuntimeFile(f"{SITE_PACKAGES}/{path}", content)
 
 
 def _installed(distribution: metadata.Distribution) -> Iterator[tuple[str, bytes]]:

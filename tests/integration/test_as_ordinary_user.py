@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from support.users import as_ordinary_user, system_python_problem
 
+HERE = Path(__file__)
+ELSEWHERE = {
+    "test_as_ordinary_user.py": "this module",
+    "test_trees_as_ordinary_user.py": "becomes that user itself",
+    "test_reproducible_for_users.py": "becomes that user itself",
+    "test_reproducible.py": "that both get equal results is tested by the one above",
+    "test_tutorial.py": "the same commands as in test_flow.py, and test_house.py has its text",
+}
+MODULES = sorted(path.name for path in HERE.parent.glob("test_*.py") if path.name not in ELSEWHERE)
+
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="this is an ordinary user already")
-def test_integration_as_an_ordinary_user() -> None:
+@pytest.mark.parametrize("module", MODULES)
+def test_integration_as_an_ordinary_user(module: str) -> None:
     problem = system_python_problem()
     if problem and "CI" not in os.environ:
         pytest.skip(problem)
     assert not problem
-    finished = as_ordinary_user("-m", "pytest", "-q", "-rs", "tests/integration")
+    finished = as_ordinary_user("-m", "pytest", "-q", "-rs", f"tests/integration/{module}")
     assert finished.code == 0, finished.output

@@ -200,6 +200,22 @@ def test_hanging_after_the_report_reaches_the_time_limit_too():
     assert not facts.passed
 
 
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param("os._exit(3)", id="exit-code"),
+        pytest.param("os.kill(os.getpid(), 9)", id="signal"),
+    ],
+)
+def test_a_run_that_reports_passes_and_then_fails_is_a_protocol_fault(end: str):
+    facts = grade_calc(f"import atexit, os\natexit.register(lambda: {end})\ndef two(): return 2\n")
+
+    assert facts.completed
+    assert all(test.outcome is TestOutcome.PASSED for test in facts.tests)
+    assert facts.reasons == {Reason.PROTOCOL_FAULT}
+    assert not facts.passed
+
+
 def test_flooding_the_output_reaches_the_output_limit():
     facts = grade_calc("import os\nwhile True: os.write(1, b'2 passed' * 1000)\n", limits=QUIET)
 

@@ -1,5 +1,8 @@
 """Whose fault it is: what the host or the suite lacks is never the candidate's."""
 
+import struct
+from pathlib import Path
+
 import attrs
 import pytest
 from support.grading import GRADERS, grade
@@ -115,6 +118,42 @@ def test_what_a_candidate_can_take_from_its_tree_is_its_own_fault(options: Comma
     assert facts.tests[0].outcome is TestOutcome.FAILED
     assert facts.outcome is not None
     assert facts.outcome.exit_code == 127
+
+
+_TRUE = Path("/bin/true").read_bytes()
+_SEGMENTS = struct.unpack_from("<Q", _TRUE, 32)[0]
+_INTERPRETER = next(
+    at
+    for at in range(_SEGMENTS, len(_TRUE), 56)
+    if struct.unpack_from("<I", _TRUE, at)[0] == 3  # PT_INTERP
+)
+_SCRIPT = "data/run"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"#!/workspace/data/run\n", id="starts-itself"),
+        pytest.param(b"#!/absent\n", id="absent-interpreter"),
+        pytest.param(b"#!/tmp\n", id="folder-as-interpreter"),
+        pytest.param(b"#!" + b"/" * 5000, id="long-interpreter"),
+        pytest.param(b"text", id="text"),
+        pytest.param(_TRUE[:100], id="cut-program"),
+        pytest.param(
+            _TRUE[:_INTERPRETER]
+            + struct.pack("<IIQQQQQ", 3, 4, 0, 0, 0, 1 << 40, 1 << 40)
+            + _TRUE[_INTERPRETER + 48 :],
+            id="huge-interpreter-name",
+        ),
+    ],
+)
+def test_a_program_of_the_tree_that_the_kernel_refuses_is_the_candidates_fault(content: bytes):
+    facts = grade(
+        GRADERS["command"], CommandOptions((f"/workspace/{_SCRIPT}",)), {**TREE, _SCRIPT: content}
+    )
+
+    assert facts.completed
+    assert [test.outcome for test in facts.tests] == [TestOutcome.FAILED]
 
 
 @pytest.mark.parametrize("program", ["/bin/absent", "/hidden/absent"])

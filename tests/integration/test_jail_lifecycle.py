@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -188,3 +189,22 @@ def test_the_last_command_is_gone_before_the_next_starts() -> None:
 
 def _soon() -> float:
     return time.monotonic() + 30
+
+
+class _SlowStart(subprocess.Popen[bytes]):
+    """Comes back late, as on a busy host: when its process has a child, or had the time."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        deadline = time.monotonic() + 0.5
+        while not children(self.pid) and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+
+def test_the_kernel_takes_a_jail_before_its_supervisor_however_busy_the_host_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("assay_sandbox.launch.subprocess.Popen", _SlowStart)
+    with session() as jail:
+        outcome = jail.run(shell("cat /proc/self/oom_score_adj"))
+    assert outcome.stdout.text() == "500\n"

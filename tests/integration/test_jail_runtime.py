@@ -170,7 +170,10 @@ def test_a_note_about_another_tree_is_not_believed(fresh: Path) -> None:
         {"node": "20"},
         {"node": True},
         {"node": 12},
-        {"requirements": []},
+        {"requirements": "a==1"},
+        {"requirements": ["a>=1"]},
+        {"tools": ["a/b"]},
+        {"tools": [1]},
     ],
 )
 def test_unknown_declarations_are_refused(spec: dict[str, object]) -> None:

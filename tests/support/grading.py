@@ -121,15 +121,15 @@ def stored(folder: Path) -> TreeManifest:
 
 
 @contextmanager
-def folder(content: Mapping[str, str]) -> Iterator[Path]:
-    """A folder with these text files."""
+def folder(content: Mapping[str, str | bytes]) -> Iterator[Path]:
+    """A folder with these files."""
     with tempfile.TemporaryDirectory(prefix="assay-test-tree-") as root:
         write_tree(Path(root), content)
         yield Path(root)
 
 
-def tree_of(content: Mapping[str, str]) -> TreeManifest:
-    """A stored tree with these text files."""
+def tree_of(content: Mapping[str, str | bytes]) -> TreeManifest:
+    """A stored tree with these files."""
     with folder(content) as root:
         return stored(root)
 
@@ -137,7 +137,7 @@ def tree_of(content: Mapping[str, str]) -> TreeManifest:
 def grade(
     grader: Grader,
     options: Any,
-    tree: Mapping[str, str],
+    tree: Mapping[str, str | bytes],
     *,
     hidden: Mapping[str, str] | None = None,
     role: GraderRole = GraderRole.VISIBLE,

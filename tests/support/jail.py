@@ -34,11 +34,27 @@ def sandbox() -> NsjailSandbox:
 
 @functools.cache
 def store() -> Store:
-    """A store that is removed when the test process ends."""
-    root = Path(tempfile.mkdtemp(prefix="assay-test-store-"))
-    owner = os.getpid()
-    atexit.register(_remove, root, owner)
+    """The store of `ASSAY_TEST_STORE`, or one that is removed when the test process ends."""
+    shared = os.environ.get("ASSAY_TEST_STORE")
+    root = Path(shared) if shared else _own_root()
     return Store(root, TreeHasher(), sandbox().capabilities().ids)
+
+
+@functools.cache
+def _own_root() -> Path:
+    root = Path(tempfile.mkdtemp(prefix="assay-test-store-"))
+    atexit.register(_remove, root, os.getpid())
+    return root
+
+
+def forget_store() -> None:
+    """Remove this process's own store, if it made one, before the process has to hurry."""
+    if _own_root.cache_info().currsize:
+        root = _own_root()
+        for made in (_own_root, store, runtime):
+            made.cache_clear()
+        atexit.unregister(_remove)
+        remove_store(root)
 
 
 def _remove(root: Path, owner: int) -> None:

@@ -32,6 +32,7 @@ _KNOWN = {
     "minLength",
     "minimum",
     "maximum",
+    "uniqueItems",
 }
 
 
@@ -49,6 +50,8 @@ def problems(schema: Mapping[str, Any], value: Any) -> list[str]:
     if isinstance(value, dict):
         return _of_object(schema, value)
     if isinstance(value, list):
+        if schema.get("uniqueItems") and any(value.count(item) > 1 for item in value):
+            return ["uniqueItems"]
         return [found for item in value for found in problems(schema.get("items", {}), item)]
     if _is("number", value):
         outside = not schema.get("minimum", value) <= value <= schema.get("maximum", value)

@@ -18,12 +18,16 @@ from assay_graders.report import RunReport, decode_report
 DEADLINE = 60.0
 
 
-def write_tree(root: Path, content: Mapping[str, str]) -> None:
-    """Write text files beneath `root`."""
+def write_tree(root: Path, content: Mapping[str, str | bytes]) -> None:
+    """Write files beneath `root`: text as it is, bytes as a program that may be executed."""
     for name, text in content.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        if isinstance(text, bytes):
+            path.write_bytes(text)
+            path.chmod(0o755)
+        else:
+            path.write_text(text, encoding="utf-8")
 
 
 def frames(sent: bytes) -> list[bytes]:

@@ -71,7 +71,7 @@ def _members(cls: type[Any]) -> Iterator[str]:
     if attrs.has(cls):
         for field in attrs.fields(cls):
             if not field.name.startswith("_"):
-                yield f"{field.name}: {_annotation(field.type)}{_default(field)}"
+                yield f"{field.name}: {_annotation(_written(cls, field))}{_default(field)}"
     else:
         for name, annotation in sorted(inspect.get_annotations(cls).items()):
             if not name.startswith("_") and not issubclass(cls, Enum):
@@ -79,6 +79,14 @@ def _members(cls: type[Any]) -> Iterator[str]:
     for name, member in sorted(vars(cls).items()):
         if name not in fields:
             yield from _member(cls, name, member)
+
+
+def _written(cls: type[Any], field: attrs.Attribute[Any]) -> Any:
+    """A field's annotation as its class has it; whoever resolves types changes the field's."""
+    for base in cls.__mro__:
+        if field.name in (found := inspect.get_annotations(base)):
+            return found[field.name]
+    return field.type
 
 
 def _member(cls: type[Any], name: str, member: Any) -> Iterator[str]:

@@ -22,7 +22,7 @@ ORDINARY_ID = 65531
 SYSTEM_PYTHON = "/usr/bin/python3"
 REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCE_ROOTS = ("core", "sandbox", "graders")
-PACKAGES = ("assay", "hypothesis", "pytest")
+PACKAGES = ("assay", "hypothesis", "pip", "pytest")
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
@@ -46,22 +46,23 @@ def system_python_problem() -> str:
 
 
 def as_ordinary_user(*arguments: str, seconds: float = 600.0) -> Finished:
-    """Run the system's Python with these arguments in a copy of the repository."""
+    """Run the system's Python with these arguments in a copy of the repository.
+
+    `python` on its PATH is a virtual environment, so that programs it starts find the same.
+    """
     root = _copy()
     environment = {
         "ASSAY_STORE": str(root / "home/store"),
+        "ASSAY_TEST_STORE": str(root / "home/test-store"),
         "HOME": str(root / "home"),
         "LC_ALL": "C.UTF-8",
-        "PATH": "/usr/local/bin:/usr/bin:/bin",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONPATH": os.pathsep.join(
-            str(root / "repository" / name) for name in (*SOURCE_ROOTS, "packages")
-        ),
+        "PATH": f"{root}/venv/bin:/usr/local/bin:/usr/bin:/bin",
+        "PYTHONPYCACHEPREFIX": str(root / "home/pyc"),
         "TMPDIR": str(root / "home/tmp"),
         **{name: os.environ[name] for name in ("CI",) if name in os.environ},
     }
     finished = subprocess.run(
-        [SYSTEM_PYTHON, *arguments],
+        [str(root / "venv/bin/python"), *arguments],
         cwd=root / "repository",
         env=environment,
         user=ORDINARY_ID,
@@ -85,12 +86,11 @@ def _copy() -> Path:
     repository = root / "repository"
     repository.mkdir()
     leave = shutil.ignore_patterns("__pycache__")
-    for name in (*SOURCE_ROOTS, "tests", "fixtures"):
+    for name in (*SOURCE_ROOTS, "docs", "fixtures", "tests"):
         shutil.copytree(REPOSITORY / name, repository / name, ignore=leave, symlinks=True)
     shutil.copy(REPOSITORY / "pyproject.toml", repository)
-    for distribution in _installed():
-        _copy_distribution(distribution, repository / "packages")
-    for place, _, names in os.walk(repository):
+    _make_environment(root / "venv", repository)
+    for place, _, names in os.walk(root):
         Path(place).chmod(0o755)
         for name in names:
             path = Path(place, name)
@@ -100,6 +100,37 @@ def _copy() -> Path:
         folder.mkdir(mode=0o700)
         os.chown(folder, ORDINARY_ID, ORDINARY_ID)
     return root
+
+
+def _make_environment(venv: Path, repository: Path) -> None:
+    """A virtual environment of the system's Python with copies of the installed packages."""
+    probe = "import sys; print(f'python{sys.version_info[0]}.{sys.version_info[1]}')"
+    answer = subprocess.run([SYSTEM_PYTHON, "-I", "-c", probe], capture_output=True, check=True)
+    packages = venv / "lib" / answer.stdout.decode().strip() / "site-packages"
+    packages.mkdir(parents=True)
+    (venv / "bin").mkdir()
+    (venv / "bin/python").symlink_to(SYSTEM_PYTHON)
+    (venv / "pyvenv.cfg").write_text(f"home = {Path(SYSTEM_PYTHON).parent}\n")
+    command = venv / "bin/assay"
+    # Spawned workers import the script again, so it must do nothing then.
+    guard = 'if __name__ == "__main__":\n    sys.exit(main())\n'
+    command.write_text(f"#!{venv}/bin/python\nimport sys\n\nfrom assay.cli import main\n\n{guard}")
+    command.chmod(0o755)
+    for distribution in _installed():
+        _copy_distribution(distribution, packages)
+    for editable in packages.glob("*.pth"):
+        editable.unlink()
+    roots = "".join(f"{repository / name}\n" for name in SOURCE_ROOTS)
+    (packages / "repository.pth").write_text(roots)
+
+
+def remove_copy() -> None:
+    """Remove this process's copy, if it made one, before the process has to hurry."""
+    if _copy.cache_info().currsize:
+        root = _copy()
+        _copy.cache_clear()
+        atexit.unregister(_remove)
+        _remove(root, os.getpid())
 
 
 def _remove(root: Path, owner: int) -> None:

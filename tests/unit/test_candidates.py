@@ -10,7 +10,7 @@ from assay import candidates
 from assay.api.errors import CandidateMalformed
 from assay.api.reasons import Reason
 from assay.api.tasks import CandidateKind
-from assay.api.trees import Edits, FileWrite, Violation
+from assay.api.trees import Edits, FileWrite, TreeLimits, Violation
 from assay.candidates import edits
 
 FILES = {"src/m.py": b"m\n", "src/run": b"#!", "d/e/f": b"f", "Caf\u00e9": b"c"}
@@ -128,6 +128,24 @@ def test_sizes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(candidates, "MAX_RESULT_BYTES", 10)
     assert asked({"a": b"x" * 10}).writes
     malformed(files={"a": b"x" * 6, "b": b"x" * 5})
+
+
+def test_folders_that_writes_make_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(candidates, "MAX_EDITS", 6)
+    assert len(asked({"a/b/c": b"x", "a/b/d": b"x", "d/e/g": b"x"}).writes) == 3
+    malformed(files={"a/b/c": b"x", "a/b/d": b"x", "d/e/g": b"x", "d/h/i": b"x"})
+
+
+def test_no_candidate_makes_a_tree_that_is_too_large_to_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    held = len(BASE.entries)
+    monkeypatch.setattr(candidates, "TREE_LIMITS", TreeLimits(files=held + 2, bytes=BASE.bytes + 3))
+    assert asked({"a/b": b"xyz"}).writes
+    assert asked({"a/b": b"xyz", "c": b""}, deletes=("d/e/f",)).writes
+    assert malformed(files={"a/b": b"", "c": b""}).reason is Reason.CANDIDATE_MALFORMED
+    assert malformed(files={"a/b": b"wxyz"}).reason is Reason.CANDIDATE_MALFORMED
+    assert malformed(files={"src/m.py": b"m\nwxyz"}).reason is Reason.CANDIDATE_MALFORMED
 
 
 def test_patch_keeps_the_execute_bit_and_drops_what_changes_nothing() -> None:

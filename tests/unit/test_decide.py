@@ -222,3 +222,11 @@ def test_invalid_reasons_stand_alone_wherever_they_come_from() -> None:
             )
             assert verdict.status is VerdictStatus.INVALID
             assert reasons(verdict) == {fault}
+
+
+def test_what_a_fault_prevented_is_no_fault_of_its_own() -> None:
+    verdict = decide(
+        task(), boundary=None, facts=(), claims=None, invalid=frozenset({Reason.NO_SPACE})
+    )
+    assert verdict.status is VerdictStatus.INVALID
+    assert reasons(verdict) == {Reason.NO_SPACE}

@@ -46,7 +46,29 @@ def test_a_test_that_failed_and_then_passed_is_a_duplicate():
 def test_a_test_that_nobody_asked_for_is_unknown():
     runs = (ReportedTest("t::a", PASSED), ReportedTest("t::b", PASSED))
 
-    assert outcomes(("t::a",), RunReport(runs)) == {"t::a": PASSED, "t::b": TestOutcome.UNKNOWN}
+    assert outcomes(("t::a",), RunReport(runs)) == {
+        "t::a": PASSED,
+        "unlisted-1": TestOutcome.UNKNOWN,
+    }
+
+
+def test_a_name_that_was_not_asked_for_stays_private():
+    """It may be the text of a hidden test, or anything else that a candidate writes."""
+    secret = "assert slug('\x1b[2J') == 'expected'"
+    runs = (ReportedTest("t::z", PASSED), ReportedTest(secret, FAILED, "why"))
+    report = RunReport(runs, (FailedFile(secret, "how"), FailedFile("t", "known")))
+
+    results = compare(("t::a",), report, file_of)
+
+    assert [(result.id, result.outcome, result.message_public) for result in results] == [
+        ("t::a", TestOutcome.ERROR, "error: t::a"),
+        ("unlisted-1", TestOutcome.UNKNOWN, "unknown: unlisted-1"),
+        ("unlisted-2", TestOutcome.UNKNOWN, "unknown: unlisted-2"),
+        ("t", TestOutcome.ERROR, "error: t"),
+        ("unlisted-file-1", TestOutcome.ERROR, "error: unlisted-file-1"),
+    ]
+    assert results[1].message_private == f"{secret}\nwhy"
+    assert results[4].message_private == f"{secret}\nhow"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from hypothesis import strategies as st
 from support.records import facts, invalid, record, rejected
 
 from assay.api import (
+    CopyFailed,
     GraderRole,
     InvalidInput,
     LedgerBroken,
@@ -135,3 +139,28 @@ def test_a_record_survives_its_json_form(made: TrialRecord) -> None:
 def test_something_else_is_no_record(data: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="not a trial record"):
         record_from_json(data)
+
+
+@contextmanager
+def _no_room() -> Iterator[None]:
+    """No file can grow beyond 16 bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_run_folder_without_room_is_one_clear_fault(tmp_path: Path) -> None:
+    folder = create_run_folder(tmp_path / "run")
+    told = "the run folder could not be written: EFBIG"
+    ledger = Ledger(folder)
+    with _no_room():
+        with pytest.raises(CopyFailed, match=told):
+            ArtifactFolder(folder / "artifacts").put("stdout", b"x" * 100)
+        with pytest.raises(CopyFailed, match=told):
+            write_json(folder, "run.json", {"schema": "x" * 100})
+        with pytest.raises(CopyFailed, match=told), ledger:
+            ledger.append(record())
+    assert not (folder / "run.json").exists()

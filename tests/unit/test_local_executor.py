@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.processes import children
 from support.records import spec
 from support.trial_factories import Endless, NoJail, Plain
 
@@ -17,11 +18,12 @@ from assay.builtin.executor import LocalExecutor, LocalPool
 
 @pytest.fixture
 def pools() -> Iterator[list[LocalPool]]:
+    before = children(os.getpid())
     opened: list[LocalPool] = []
     yield opened
     for pool in opened:
         pool.close()
-    assert multiprocessing.active_children() == []
+    assert children(os.getpid()).keys() == before.keys()
 
 
 def _specs(*candidates: str) -> list[TrialSpec]:

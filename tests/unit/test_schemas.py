@@ -26,7 +26,23 @@ from assay.schemas import schema, schema_names
 
 
 def test_every_name_gives_a_json_document() -> None:
-    assert schema_names() == ("candidate", "claim", "report", "suite", "task", "trial")
+    assert schema_names() == (
+        "candidate",
+        "check-output",
+        "claim",
+        "doctor-output",
+        "lock-output",
+        "new-output",
+        "plugins-output",
+        "report",
+        "run",
+        "run-output",
+        "schema-output",
+        "suite",
+        "task",
+        "trial",
+        "trial-output",
+    )
     for name in schema_names():
         document = schema(name)
         assert json.loads(json.dumps(document)) == document
@@ -34,7 +50,9 @@ def test_every_name_gives_a_json_document() -> None:
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(UsageError, match="unknown schema tasks; known: candidate, claim"):
+    with pytest.raises(
+        UsageError, match="unknown schema tasks; known: candidate, check-output, claim"
+    ):
         schema("tasks")
 
 

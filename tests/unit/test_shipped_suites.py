@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from support.json_schema import problems
 
-from assay.locations import builtin_folder, builtin_names
 from assay.schemas import schema
+from assay.shipped import builtin_folder, builtin_names
 from assay.suites import open_suite
 
 

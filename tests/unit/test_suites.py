@@ -27,8 +27,8 @@ from assay.api import (
     TreeRefused,
     UsageError,
 )
-from assay.locations import builtin_names
 from assay.revisions import task_digest
+from assay.shipped import builtin_names
 from assay.suites import Suite, load_benchmark_task, open_suite
 
 ZERO = "sha256:" + "0" * 64

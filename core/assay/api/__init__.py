@@ -11,6 +11,7 @@ from assay.api import (
     reasons,
     records,
     running,
+    runtimes,
     sandboxes,
     tasks,
     trees,
@@ -25,6 +26,7 @@ from assay.api.paths import *  # noqa: F403
 from assay.api.reasons import *  # noqa: F403
 from assay.api.records import *  # noqa: F403
 from assay.api.running import *  # noqa: F403
+from assay.api.runtimes import *  # noqa: F403
 from assay.api.sandboxes import *  # noqa: F403
 from assay.api.tasks import *  # noqa: F403
 from assay.api.trees import *  # noqa: F403
@@ -41,6 +43,7 @@ __all__ += paths.__all__
 __all__ += reasons.__all__
 __all__ += records.__all__
 __all__ += running.__all__
+__all__ += runtimes.__all__
 __all__ += sandboxes.__all__
 __all__ += tasks.__all__
 __all__ += trees.__all__

@@ -91,8 +91,9 @@ class Mount:
 class Runtime:
     """Interpreters, tools and dependencies that jailed code sees; read-only, digested.
 
-    `tools` maps a logical name (`python`, `node`) to the absolute path inside the jail.
-    `unavailable` maps a tool that this host lacks to the reason.
+    `tools` maps a logical name (`python`, `node`, a declared one) to the absolute path inside
+    the jail, `versions` to its version or, when nobody knows how to ask, to the digest of its
+    file. `unavailable` maps a tool that this host lacks to the reason.
     """
 
     ref: TreeRef

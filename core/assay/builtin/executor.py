@@ -1,18 +1,19 @@
 """Local executor: one trial at a time in each of a few worker processes.
 
-Workers are started anew (`spawn`), so no state of the caller leaks into a trial. A worker
-that dies costs exactly the trial it held, which comes back `invalid(worker-lost)`.
+Workers are new interpreters, so no state of the caller leaks into a trial, and they are this
+process's only children: whoever waits for a run waits for all that it started. A worker that
+dies costs exactly the trial it held, which comes back `invalid(worker-lost)`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
+from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any, ClassVar
 
 from attrs import define, field
@@ -31,8 +32,15 @@ from assay.api import (
 
 __all__ = ["LocalExecutor"]
 
-_CONTEXT = multiprocessing.get_context("spawn")
 _STOP_SECONDS = 15.0
+_PROGRAM = """
+import sys
+from multiprocessing.connection import Connection
+pipe = Connection(int(sys.argv[1]))
+sys.path[:] = pipe.recv()
+from assay.builtin.executor import work
+work(pipe)
+"""
 
 
 class LocalExecutor:
@@ -48,7 +56,7 @@ class LocalExecutor:
 
 @define(eq=False)
 class _Worker:
-    process: SpawnProcess
+    process: subprocess.Popen[bytes]
     pipe: Connection
     spec: TrialSpec | None = None
 
@@ -140,36 +148,49 @@ def failed_record(spec: TrialSpec, reason: Reason, error: str) -> TrialRecord:
 
 
 def _start(factory: TrialFactory) -> _Worker:
-    ours, theirs = _CONTEXT.Pipe()
-    process = _CONTEXT.Process(target=_worker_main, args=(factory, theirs), daemon=False)
+    ours, theirs = Pipe()
     # A terminal's interrupt reaches the whole group; a worker that is still starting must
     # not die of it, since its parent will say what to do.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        process.start()
+        # -P: the current folder, which may be anybody's, is no place for modules.
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _PROGRAM, str(theirs.fileno())],
+            pass_fds=(theirs.fileno(),),
+            stdin=subprocess.DEVNULL,
+        )
+    except BaseException:
+        ours.close()
+        raise
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    theirs.close()
+        theirs.close()
+    # One that died already is noticed when its first trial is collected.
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        ours.send(sys.path)
+        ours.send(factory)
     return _Worker(process, ours)
 
 
 def _stop(worker: _Worker) -> None:
     worker.pipe.close()
-    worker.process.join(_STOP_SECONDS)
-    if worker.process.is_alive():
+    try:
+        worker.process.wait(_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
         worker.process.kill()
-        worker.process.join()
-    worker.process.close()
+        worker.process.wait()
 
 
-def _worker_main(factory: TrialFactory, pipe: Connection) -> None:
+def work(pipe: Connection) -> None:
+    """What a worker process does: receive the factory, then run specs until the pipe ends."""
     # A handler, unlike SIG_IGN, is not inherited by the programs that a trial starts.
     signal.signal(signal.SIGINT, _leave_it_to_the_parent)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     signal.signal(signal.SIGTERM, _interrupt)
+    os.set_inheritable(pipe.fileno(), False)
     parent = os.getppid()
     try:
-        run_trial = factory()
+        run_trial = pipe.recv()()
         while os.getppid() == parent:
             spec = pipe.recv()
             answer: Any

@@ -1,6 +1,7 @@
 """The command line: arguments in, one clear line per error out, an exit code per kind.
 
-Commands print results on standard output and progress and errors on standard error.
+Commands print results on standard output and progress and errors on standard error. What
+a command works with is imported when it runs, so that help and mistakes answer at once.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from typing import Annotated
 
 import typer
 
-from assay.api import AssayError, Cancelled, UsageError
+from assay.api.errors import AssayError, Cancelled, Fault, UsageError
 from assay.cli import check, host, new, run, show
 from assay.cli.display import make_console
-from assay.reports.tables import safe
+from assay.cli.groups import help_when_alone
+from assay.cli.signals import Stopped, stop_by_exception
+from assay.cli.streams import guard_streams, output_failure
 
 __all__ = ["app", "main"]
 
@@ -26,7 +29,7 @@ app = typer.Typer(
     name="assay",
     help="Find out what a coding agent, a patch or submitted files really did.",
     epilog=EXIT_CODES,
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -44,40 +47,59 @@ app.command("schema")(host.schema)
 
 @app.callback()
 def _root(
+    context: typer.Context,
     version: Annotated[
         bool,
         typer.Option("--version", help="Show the version and leave.", callback=host.version),
     ] = False,
 ) -> None:
     """Shared options; every command has its own examples under --help."""
+    help_when_alone(context)
 
 
 def main() -> None:
-    """Entry point of the console script: never a traceback for a known kind of error."""
+    """Entry point of the console script: one line per error, the exit code of its kind."""
+    guard_streams()
+    stop_by_exception()
+    code = _code()
+    if problem := output_failure():
+        from assay.cli.exits import most_serious
+
+        _tell(f"standard output could not be written: {problem}")
+        code = most_serious((code, Fault.exit_code))
+    sys.stderr.flush()
+    sys.exit(code)
+
+
+def _code() -> int:
+    """Run the command; whatever it raises becomes a message and a code."""
     try:
         code = app(standalone_mode=False)
     except AssayError as error:
         _tell(str(error))
-        sys.exit(error.exit_code)
+        return error.exit_code
     except typer.Exit as error:
-        sys.exit(error.exit_code)
-    except (KeyboardInterrupt, typer.Abort):
+        return int(error.exit_code)
+    except (Stopped, typer.Abort) as error:
         _tell("interrupted")
-        sys.exit(Cancelled.exit_code)
-    except BrokenPipeError:
-        # The reader of our output is gone; Python would complain again while closing it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        return error.exit_code if isinstance(error, Stopped) else Cancelled.exit_code
     except Exception as error:
-        usage = _usage_message(error)
-        if usage is not None:
-            _tell(usage)
-            sys.exit(UsageError.exit_code)
-        if os.environ.get("ASSAY_DEBUG"):
-            raise
+        return _unexpected(error)
+    return code if isinstance(code, int) else 0
+
+
+def _unexpected(error: Exception) -> int:
+    usage = _usage_message(error)
+    if usage is not None:
+        _tell(usage)
+        return UsageError.exit_code
+    if os.environ.get("ASSAY_DEBUG"):
+        raise error
+    if isinstance(error, OSError):
+        _tell(_system_message(error))
+    else:
         _tell(f"internal error: {type(error).__name__} (ASSAY_DEBUG=1 shows where)")
-        sys.exit(3)
-    sys.exit(code if isinstance(code, int) else 0)
+    return Fault.exit_code
 
 
 def _usage_message(error: Exception) -> str | None:
@@ -88,5 +110,15 @@ def _usage_message(error: Exception) -> str | None:
     return f"{message()} (see assay --help)"
 
 
+def _system_message(error: OSError) -> str:
+    try:
+        os.getcwd()
+    except OSError:
+        return "the current folder is gone; change to another one"
+    return f"the system refused: {os.strerror(error.errno or 0)} (ASSAY_DEBUG=1 shows where)"
+
+
 def _tell(message: str) -> None:
-    make_console(stderr=True).print("assay: ", safe(message), sep="")
+    from assay.reports.tables import sentence
+
+    make_console(stderr=True).print("assay: ", sentence(message), sep="")

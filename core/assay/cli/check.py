@@ -6,17 +6,16 @@ import json
 import os
 import tempfile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
-from assay.api import Candidate, TrialRecord
-from assay.cli.display import Display, ProgressObserver, make_console
-from assay.cli.exits import run_exit_code
-from assay.evaluation import evaluate
-from assay.reports.tables import safe
-from assay.results import as_expected
+from assay.cli.display import MAX_JOBS, Display, make_console
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from assay.api import Candidate, TrialRecord
 
 __all__ = ["check"]
 
@@ -25,7 +24,8 @@ def check(
     suite: Annotated[str, typer.Argument(help="A suite's folder, or builtin:NAME.")],
     task: Annotated[list[str] | None, typer.Option(help="Only this task; repeatable.")] = None,
     jobs: Annotated[
-        int | None, typer.Option("-j", "--jobs", min=1, help="Worker processes [default: CPUs].")
+        int | None,
+        typer.Option("-j", "--jobs", min=1, max=MAX_JOBS, help="Worker processes [default: CPUs]."),
     ] = None,
     display: Annotated[Display, typer.Option(help="How progress is shown.")] = Display.AUTO,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
@@ -37,6 +37,12 @@ def check(
       assay check builtin:delivery-eval
       assay check mysuite --task slug-normalizer --json
     """
+    from assay.cli.exits import run_exit_code
+    from assay.cli.progress import ProgressObserver
+    from assay.evaluation import evaluate
+    from assay.reports.tables import sentence
+    from assay.results import as_expected
+
     with (
         tempfile.TemporaryDirectory(prefix="assay-check-") as temporary,
         ProgressObserver(display) as observer,
@@ -70,7 +76,7 @@ def check(
         return code
     console = make_console()
     for item in evaluation.plan.skipped:
-        console.print(safe(f"skipped {item.task}: {item.reason}"))
+        console.print(sentence(f"skipped {item.task}: {item.reason}"))
     if wrong:
         console.print(_table(wrong))
     console.print(f"{len(records) - len(wrong)} of {len(records)} expectations hold")
@@ -96,6 +102,10 @@ def _difference(record: TrialRecord, candidate: Candidate) -> dict[str, Any]:
 
 
 def _table(wrong: list[dict[str, Any]]) -> Table:
+    from rich.table import Table
+
+    from assay.reports.tables import safe, sentence
+
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("task", "candidate", "expected", "measured"):
         table.add_column(name, overflow="fold")
@@ -105,7 +115,7 @@ def _table(wrong: list[dict[str, Any]]) -> Table:
             safe(row["task"]),
             safe(row["candidate"]),
             _said(expected["verdict"], expected["required"]),
-            safe(_said(measured["verdict"], measured["reasons"], measured["error"])),
+            sentence(_said(measured["verdict"], measured["reasons"], measured["error"])),
         )
     return table
 

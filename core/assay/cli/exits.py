@@ -28,7 +28,7 @@ def run_exit_code(
     """Exit code of a finished run, from its records alone."""
     codes = [_trial_code(record, candidates) for record in records]
     if interrupted_by is not None:
-        codes.append(143 if interrupted_by == signal.SIGTERM else 130)
+        codes.append(130 if interrupted_by == signal.SIGINT else 143)
     if problems:
         codes.append(3)
     return most_serious(codes)

@@ -7,14 +7,9 @@ import json
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from assay.api import UsageError
+from assay.api.errors import UsageError
 from assay.cli.display import make_console
-from assay.plugins import GROUPS, Registry
-from assay.reports.tables import safe
-from assay.schemas import schema as schema_document
-from assay.schemas import schema_names
 
 __all__ = ["doctor", "plugins", "schema", "version"]
 
@@ -36,13 +31,18 @@ def doctor(
       assay doctor
       assay doctor --json
     """
+    from rich.table import Table
+
+    from assay.plugins import Registry
+    from assay.reports.tables import safe, sentence
+
     sandbox = Registry().load("assay.sandboxes", "nsjail")()
     findings = sandbox.diagnose()
     capabilities = sandbox.capabilities()
     code = 0 if capabilities.available else 4
     if as_json:
         document = {
-            "schema": "assay-doctor-1",
+            "schema": "assay-doctor-output-1",
             "available": capabilities.available,
             "mode": capabilities.mode,
             "findings": [
@@ -67,11 +67,13 @@ def doctor(
     console.print(table)
     for finding in findings:
         if finding.fix:
-            console.print(safe(f"fix for {finding.layer}: {finding.fix}"))
+            console.print(sentence(f"fix for {finding.layer}: {finding.fix}"))
     if capabilities.available:
         console.print(f"jails work here, as {capabilities.mode}")
     else:
-        console.print(safe(f"no jail can be made here: {capabilities.layer}; {capabilities.fix}"))
+        console.print(
+            sentence(f"no jail can be made here: {capabilities.layer}; {capabilities.fix}")
+        )
     return code
 
 
@@ -85,6 +87,11 @@ def plugins(
       assay plugins
       assay plugins --json
     """
+    from rich.table import Table
+
+    from assay.plugins import GROUPS, Registry
+    from assay.reports.tables import safe
+
     registry = Registry()
     rows = [
         (group, item.name, item.distribution, item.version)
@@ -94,7 +101,7 @@ def plugins(
     if as_json:
         keys = ("group", "name", "distribution", "version")
         document = {
-            "schema": "assay-plugins-1",
+            "schema": "assay-plugins-output-1",
             "plugins": [dict(zip(keys, row, strict=True)) for row in rows],
         }
         print(json.dumps(document, ensure_ascii=True, indent=2, sort_keys=True))
@@ -109,14 +116,23 @@ def plugins(
 
 def schema(
     name: Annotated[str | None, typer.Argument(help="Which format; none lists them.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
 ) -> None:
     """Print the JSON Schema of a format.
 
     \b
     Examples:
       assay schema
+      assay schema --json
       assay schema task
     """
+    from assay.schemas import schema as schema_document
+    from assay.schemas import schema_names
+
+    if name is None and as_json:
+        document = {"schema": "assay-schema-output-1", "names": list(schema_names())}
+        print(json.dumps(document, ensure_ascii=True, indent=2, sort_keys=True))
+        return
     if name is None:
         for known in schema_names():
             print(known)

@@ -9,47 +9,71 @@ from typing import Annotated
 import typer
 
 from assay.cli.display import make_console
-from assay.locking import lock_suite
-from assay.reports.tables import safe
-from assay.scaffold import new_suite, new_task
+from assay.cli.groups import help_when_alone
 
 __all__ = ["app", "lock"]
 
 app = typer.Typer(
     help="Write a working skeleton of a suite or a task.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     rich_markup_mode=None,
 )
+
+
+@app.callback()
+def _group(context: typer.Context) -> None:
+    """Write a working skeleton of a suite or a task."""
+    help_when_alone(context)
 
 
 @app.command("suite")
 def suite(
     folder: Annotated[Path, typer.Argument(help="Folder to make; its name is the suite's id.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Make a suite with one task that passes `assay check` as it is.
 
     \b
     Examples:
       assay new suite mysuite
+      assay new suite mysuite --json
     """
-    for path in new_suite(folder):
-        print(path)
-    make_console().print(f"\nnext: assay check {folder}", style="dim")
+    from assay.scaffold import new_suite
+
+    _show_written(new_suite(folder), f"assay check {folder}", as_json)
 
 
 @app.command("task")
 def task(
     folder: Annotated[Path, typer.Argument(help="SUITE/ID of the task to make.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Add a working task to a suite.
 
     \b
     Examples:
       assay new task mysuite/second-task
+      assay new task mysuite/third-task --json
     """
-    for path in new_task(folder):
-        print(path)
-    make_console().print(f"\nnext: assay check {folder.parent} --task {folder.name}", style="dim")
+    from assay.scaffold import new_task
+
+    _show_written(new_task(folder), f"assay check {folder.parent} --task {folder.name}", as_json)
+
+
+def _show_written(paths: tuple[str, ...], follows: str, as_json: bool) -> None:
+    if as_json:
+        document = {"schema": "assay-new-output-1", "written": list(paths)}
+        print(json.dumps(document, ensure_ascii=True, indent=2, sort_keys=True))
+        return
+    from rich.text import Text
+
+    from assay.reports.tables import safe
+
+    console = make_console()
+    for path in paths:
+        console.print(safe(path))
+    console.print()
+    console.print(Text("next: ") + safe(follows), style="dim")
 
 
 def lock(
@@ -66,6 +90,9 @@ def lock(
       assay lock mysuite
       assay lock mysuite --check
     """
+    from assay.locking import lock_suite
+    from assay.reports.tables import sentence
+
     drift = lock_suite(suite, check=only_check).drift
     code = 5 if only_check and drift else 0
     if as_json:
@@ -74,7 +101,7 @@ def lock(
         return code
     console = make_console()
     for line in drift:
-        console.print(safe(line))
+        console.print(sentence(line))
     if not drift:
         console.print("every digest in suite.json holds")
     return code

@@ -7,16 +7,15 @@ import os
 import re
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay.api import UsageError
-from assay.cli.display import Display, ProgressObserver, make_console
-from assay.cli.exits import run_exit_code
-from assay.evaluation import Evaluation, evaluate
-from assay.reports.tables import candidate_table, failure_table, safe
-from assay.results import results_digest
+from assay.api.errors import UsageError
+from assay.cli.display import MAX_JOBS, Display, make_console
+
+if TYPE_CHECKING:
+    from assay.evaluation import Evaluation
 
 __all__ = ["run"]
 
@@ -30,7 +29,8 @@ def run(
     task: Annotated[list[str] | None, typer.Option(help="Only this task; repeatable.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many trials.")] = None,
     jobs: Annotated[
-        int | None, typer.Option("-j", "--jobs", min=1, help="Worker processes [default: CPUs].")
+        int | None,
+        typer.Option("-j", "--jobs", min=1, max=MAX_JOBS, help="Worker processes [default: CPUs]."),
     ] = None,
     output: Annotated[
         Path | None, typer.Option(help="Run folder to make [default: runs/SUITE-TIME].")
@@ -49,8 +49,14 @@ def run(
       assay run mysuite --candidate submission/ -j 2 --output runs/mine
       assay run mysuite --candidate predictions.jsonl --json
     """
+    from assay.cli.exits import run_exit_code
+    from assay.cli.progress import ProgressObserver
+    from assay.evaluation import evaluate
+
     if candidate is not None and not candidate.exists():
         raise UsageError("--candidate: there is no such file or folder")
+    if output is not None and not output.name:
+        raise UsageError("--output: must name a folder to make")
     with ProgressObserver(display) as observer:
         evaluation = evaluate(
             suite,
@@ -87,6 +93,8 @@ def _new_folder(suite: str) -> Path:
 
 
 def _print_json(evaluation: Evaluation, code: int) -> None:
+    from assay.results import results_digest
+
     report = evaluation.result.report
     document = {
         "schema": "assay-run-output-1",
@@ -100,6 +108,9 @@ def _print_json(evaluation: Evaluation, code: int) -> None:
 
 
 def _print_tables(evaluation: Evaluation) -> None:
+    from assay.reports.tables import candidate_table, failure_table, safe, sentence
+    from assay.results import results_digest
+
     console = make_console()
     report = evaluation.result.report
     console.print(candidate_table(report))
@@ -108,19 +119,22 @@ def _print_tables(evaluation: Evaluation) -> None:
         console.print()
         console.print(failures)
     for item in evaluation.plan.skipped:
-        console.print(safe(f"skipped {item.task}: {item.reason}"))
+        console.print(sentence(f"skipped {item.task}: {item.reason}"))
     for problem in evaluation.problems:
-        console.print(safe(f"not graded: {problem}"))
+        console.print(sentence(f"not graded: {problem}"))
     for record in evaluation.result.records:
         if record.error and record.verdict.status.value == "invalid":
             console.print(
-                safe(f"invalid {record.spec.task} {record.spec.candidate}: {record.error}")
+                sentence(f"invalid {record.spec.task} {record.spec.candidate}: {record.error}")
             )
         for leak in record.leaks:
-            console.print(safe(f"left behind: temporary folder {leak}"))
+            console.print(sentence(f"left behind: temporary folder {leak}"))
     unexpected = report["summary"]["unexpected"]
     if unexpected:
         console.print(f"{unexpected} of {report['summary']['trials']} verdicts are not as expected")
+        first = next(trial for trial in report["results"]["trials"] if not trial["as_expected"])
+        trial = f"{first['task']}/{first['candidate']}"
+        console.print("why: assay show", safe(f"{evaluation.result.folder} {trial}"))
     console.print()
-    console.print("run", str(evaluation.result.folder))
+    console.print("run", safe(str(evaluation.result.folder)))
     console.print("results", results_digest(report))

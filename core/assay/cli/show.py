@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from assay.api import TrialRecord, UsageError
+from assay.api.errors import InvalidInput, UsageError
+from assay.api.paths import printable
 from assay.cli.display import make_console
-from assay.ledger import RunView, open_run
-from assay.record_json import record_to_json
-from assay.reports.explain import explain_trial
-from assay.reports.tables import candidate_table, failure_table
-from assay.results import results_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.table import Table
+
+    from assay.api import TrialRecord
+    from assay.ledger import RunView
 
 __all__ = ["show"]
+
+_MAX_DIGITS = 9
 
 
 def show(
@@ -35,11 +41,16 @@ def show(
       assay show runs/mine slug-normalizer/visible-only
       assay show runs/mine 7 --json
     """
+    from assay.ledger import open_run
+    from assay.record_json import record_to_json
+    from assay.reports.explain import explain_trial
+    from assay.results import check_report
+
     view = open_run(run)
     if trial is not None:
         record = _find(view, trial)
         if as_json:
-            document = {"schema": "assay-trial-1", "trial": record_to_json(record)}
+            document = {"schema": "assay-trial-output-1", "trial": record_to_json(record)}
             print(json.dumps(document, ensure_ascii=True, indent=2, sort_keys=True))
             return
         console = make_console()
@@ -47,22 +58,37 @@ def show(
             console.print(part)
         return
     if view.report is None:
-        raise UsageError(f"run {run.name} was broken off before its report; show one trial of it")
+        raise UsageError(
+            f"run {printable(run.name)} was broken off before its report; show one trial of it"
+        )
+    digest = check_report(view)
     if as_json:
         print(json.dumps(view.report, ensure_ascii=True, indent=2, sort_keys=True))
         return
+    tables = _tables(view.report)
     console = make_console()
-    console.print(candidate_table(view.report))
-    console.print()
-    console.print(failure_table(view.report))
-    console.print()
-    console.print("results", results_digest(view.report))
+    for table in tables:
+        console.print(table)
+        console.print()
+    console.print("results", digest)
+
+
+def _tables(report: Mapping[str, Any]) -> tuple[Table, Table]:
+    """The tables of a report that anybody may have written."""
+    from assay.reports.tables import candidate_table, failure_table
+
+    try:
+        return candidate_table(report), failure_table(report)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise InvalidInput("report.json does not have the shape of assay-report-1") from None
 
 
 def _find(view: RunView, trial: str) -> TrialRecord:
     ordered = sorted(view.records(), key=lambda record: record.spec.key)
-    if trial.isdecimal():
-        if not 1 <= int(trial) <= len(ordered):
+    if trial.isascii() and trial.isdigit():
+        if not ordered:
+            raise UsageError("the run has no trial yet")
+        if len(trial) > _MAX_DIGITS or not 1 <= int(trial) <= len(ordered):
             raise UsageError(f"the run has trials 1 to {len(ordered)}")
         return ordered[int(trial) - 1]
     task, _, rest = trial.partition("/")

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from assay.api import Facts, OutcomeStatus, TestOutcome, TrialRecord, VerdictStatus
+from assay.api import (
+    ClaimFacts,
+    Facts,
+    GraderRole,
+    Reason,
+    StageStatus,
+    TrialRecord,
+    VerdictStatus,
+    printable,
+)
 from assay.ledger import ArtifactFolder
-from assay.measure import FAILURES
-from assay.reports.tables import safe
+from assay.reports.explain_grader import explain_grader
+from assay.reports.tables import safe, sentence
 
 __all__ = ["explain_trial"]
 
@@ -20,75 +28,85 @@ _STYLES = {
     VerdictStatus.REJECTED: "red",
     VerdictStatus.INVALID: "yellow",
 }
-_LIMITS = {
-    OutcomeStatus.TIMED_OUT: "stopped at its time limit",
-    OutcomeStatus.OUTPUT_LIMIT: "stopped at its output limit",
-    OutcomeStatus.MEMORY_LIMIT: "stopped at its memory limit",
-    OutcomeStatus.DISK_LIMIT: "stopped at its disk limit",
-}
-_SHOWN_LINES = 60
+_SHOWN_PATHS = 50
 
 
 def explain_trial(record: TrialRecord, artifacts: ArtifactFolder) -> Iterator[RenderableType]:
-    """The verdict, what led to it, and the output of what failed."""
+    """The verdict, what led to it, and the output of what failed.
+
+    Raises InvalidInput when an artifact that it needs is missing or changed.
+    """
     verdict = record.verdict
     spec = record.spec
     yield Text.assemble(
-        (f"{spec.task} / {spec.candidate} / {spec.attempt}: ", "bold"),
+        (printable(f"{spec.task} / {spec.candidate} / {spec.attempt}: "), "bold"),
         (verdict.status.value, f"bold {_STYLES[verdict.status]}"),
-        f" (trust {verdict.trust.value}, decided by {verdict.decided_by})",
+        printable(f" (trust {verdict.trust.value}, decided by {verdict.decided_by})"),
     )
     for reason in verdict.reasons:
         yield Text(f"  reason: {reason.value} ({reason.layer.value})")
+    for stage, status in record.stages.items():
+        if status is StageStatus.FAILED:
+            yield Text("  failed at: ") + safe(stage)
     if record.error:
-        yield Text("  ") + safe(record.error)
-    if record.change_set is not None:
-        yield Text(f"changes: {len(record.change_set.changes)}", style="bold")
-        for change in record.change_set.changes:
-            yield Text(f"  {change.op.value:9}") + safe(change.path)
-    if record.boundary is not None:
-        for violation in record.boundary.violations:
-            yield Text(f"  outside the boundary: {violation.reason.value}: ") + safe(violation.path)
+        yield Text("  ") + sentence(record.error)
+    for leak in record.leaks:
+        yield Text("  left behind: temporary folder ") + safe(leak)
+    yield from _changes(record)
     for facts in record.facts:
-        yield from _grader(facts, artifacts)
-    if record.claims is not None and record.claims.claim is not None:
-        claimed = record.claims.claim.visible_exit_code
-        says = "nothing" if claimed is None else f"visible exit code {claimed}"
-        agrees = {True: "agrees", False: "does not agree", None: "was not compared"}
-        yield Text(f"claim: {says}; {agrees[record.claims.agrees]}", style="bold")
-    yield Text(f"source before {record.source_before} after {record.source_after}", style="dim")
+        yield from explain_grader(facts, artifacts)
+    yield from _claim(record.claims, record.facts)
+    yield from _source(record)
 
 
-def _grader(facts: Facts, artifacts: ArtifactFolder) -> Iterator[RenderableType]:
-    passed = sum(test.outcome is TestOutcome.PASSED for test in facts.tests)
-    yield Text.assemble(
-        (f"{facts.grader} ", "bold"),
-        f"({facts.plugin} {facts.version}, {facts.trust.value}): ",
-        f"{passed}/{len(facts.tests)} passed",
-        f", {_LIMITS[facts.outcome.status]}"
-        if facts.outcome is not None and facts.outcome.status in _LIMITS
-        else "",
-    )
-    private: dict[str, str] = {}
-    if FAILURES in facts.artifacts:
-        private = json.loads(artifacts.get(facts.artifacts[FAILURES]))
-    for test in facts.tests:
-        if test.outcome is TestOutcome.PASSED:
-            continue
-        yield Text(f"  {test.outcome.value:9}") + safe(test.id)
-        yield from _indented(private.get(test.id) or test.message_public)
-    if not facts.passed and not private:
-        for name in ("stdout", "stderr"):
-            if name in facts.artifacts:
-                yield Text(f"  {name}:", style="dim")
-                yield from _indented(
-                    artifacts.get(facts.artifacts[name]).decode("utf-8", "replace")
-                )
+def _changes(record: TrialRecord) -> Iterator[RenderableType]:
+    if record.change_set is not None:
+        changes = record.change_set.changes
+        yield Text(f"changes: {len(changes)}", style="bold")
+        for change in changes[:_SHOWN_PATHS]:
+            yield Text(f"  {change.op.value:9}") + safe(change.path)
+        yield from _rest(len(changes))
+    if record.boundary is not None:
+        violations = record.boundary.violations
+        for violation in violations[:_SHOWN_PATHS]:
+            yield Text(f"  outside the boundary: {violation.reason.value}: ") + sentence(
+                violation.path
+            )
+        yield from _rest(len(violations))
 
 
-def _indented(text: str) -> Iterator[RenderableType]:
-    lines = text.rstrip("\n").split("\n") if text else []
-    for line in lines[:_SHOWN_LINES]:
-        yield Text("      ") + safe(line)
-    if len(lines) > _SHOWN_LINES:
-        yield Text(f"      … {len(lines) - _SHOWN_LINES} more lines", style="dim")
+def _rest(count: int) -> Iterator[RenderableType]:
+    if count > _SHOWN_PATHS:
+        yield Text(f"  … {count - _SHOWN_PATHS} more", style="dim")
+
+
+def _claim(claims: ClaimFacts | None, facts: tuple[Facts, ...]) -> Iterator[RenderableType]:
+    """What the candidate claims beside what was measured."""
+    if claims is None:
+        return
+    if claims.claim is None:
+        if Reason.EVIDENCE_MALFORMED in claims.reasons:
+            yield Text("claim: claim.json breaks the claim format", style="bold")
+        elif claims.reasons:
+            yield Text("claim: none, and the task requires one", style="bold")
+        return
+    claimed = claims.claim.visible_exit_code
+    visible = [fact.passed for fact in facts if fact.role is GraderRole.VISIBLE]
+    measured = f"measured {0 if all(visible) else 1}" if visible else "nothing was measured"
+    if claimed is None:
+        yield Text(f"claim: no visible exit code; {measured}", style="bold")
+        return
+    agrees = {True: "they agree", False: "they disagree", None: "not compared"}[claims.agrees]
+    yield Text(f"claim: visible exit code {claimed}; {measured}; {agrees}", style="bold")
+
+
+def _source(record: TrialRecord) -> Iterator[RenderableType]:
+    before, after = record.source_before, record.source_after
+    if before is None:
+        yield Text("source fixture: not looked at", style="dim")
+    elif before == after:
+        yield Text(f"source fixture: unchanged, {printable(before)}", style="dim")
+    else:
+        found = "not known" if after is None else after
+        shown = printable(f"{before} before, {found} after")
+        yield Text(f"source fixture: {shown}", style="bold")

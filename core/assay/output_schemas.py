@@ -1,0 +1,119 @@
+"""JSON Schema of what commands print with `--json`, and of `run.json`.
+
+A document whose `schema` is `assay-NAME-1` is described by `assay schema NAME`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+__all__ = ["OUTPUT_SCHEMAS"]
+
+_TEXT = {"type": "string"}
+_COUNT = {"type": "integer", "minimum": 0}
+_CODE = {"type": "integer", "minimum": 0, "maximum": 255}
+_DIGEST = {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
+_TEXTS = {"type": "array", "items": _TEXT}
+_OBJECT = {"type": "object"}
+
+
+def _document(name: str, **properties: Any) -> dict[str, Any]:
+    return _closed(schema={"enum": [f"assay-{name}-1"]}, **properties)
+
+
+def _closed(**properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": sorted(properties),
+        "additionalProperties": False,
+    }
+
+
+def _list(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": item}
+
+
+_SKIPPED = _list(_closed(task=_TEXT, reason=_TEXT))
+
+
+def _run() -> dict[str, Any]:
+    """`run.json`; the keys that are not required are there when the run has ended."""
+    document = _document(
+        "run",
+        suite=_TEXT,
+        subject=_closed(kind={"enum": ["calibration", "submission"]}),
+        tasks=_TEXTS,
+        skipped=_SKIPPED,
+        executor=_TEXT,
+        workers={"type": "integer", "minimum": 1},
+        copier=_TEXT,
+        identity=_closed(
+            revisions=_closed(task=_DIGEST, fixture=_DIGEST, environment=_DIGEST),
+            environment=_OBJECT,
+        ),
+        started=_COUNT,
+    )
+    document["properties"] |= {
+        "finished": _COUNT,
+        "results_digest": _DIGEST,
+        "milliseconds": {
+            "type": "object",
+            "additionalProperties": {"type": "object", "additionalProperties": _COUNT},
+        },
+        "interrupted": {"type": "boolean"},
+    }
+    return document
+
+
+def _run_output() -> dict[str, Any]:
+    return _document(
+        "run-output",
+        run=_TEXT,
+        exit_code=_CODE,
+        results_digest=_DIGEST,
+        problems=_TEXTS,
+        summary=_OBJECT,
+    )
+
+
+def _check_output() -> dict[str, Any]:
+    expected = _closed(verdict=_TEXT, required=_TEXTS, permitted=_TEXTS)
+    measured = _closed(verdict=_TEXT, reasons=_TEXTS, error=_TEXT)
+    unmet = _closed(task=_TEXT, candidate=_TEXT, expected=expected, measured=measured)
+    return _document(
+        "check-output", exit_code=_CODE, trials=_COUNT, unmet=_list(unmet), skipped=_SKIPPED
+    )
+
+
+def _doctor_output() -> dict[str, Any]:
+    finding = _closed(
+        layer=_TEXT,
+        state={"enum": ["present", "absent", "degraded"]},
+        found=_TEXT,
+        follows=_TEXT,
+        fix=_TEXT,
+    )
+    return _document(
+        "doctor-output", available={"type": "boolean"}, mode=_TEXT, findings=_list(finding)
+    )
+
+
+def _plugins_output() -> dict[str, Any]:
+    plugin = _closed(group=_TEXT, name=_TEXT, distribution=_TEXT, version=_TEXT)
+    return _document("plugins-output", plugins=_list(plugin))
+
+
+OUTPUT_SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
+    "check-output": _check_output,
+    "doctor-output": _doctor_output,
+    "lock-output": lambda: _document("lock-output", changed=_TEXTS, exit_code=_CODE),
+    "new-output": lambda: _document("new-output", written=_TEXTS),
+    "plugins-output": _plugins_output,
+    "run": _run,
+    "run-output": _run_output,
+    "schema-output": lambda: _document("schema-output", names=_TEXTS),
+    "trial-output": lambda: _document("trial-output", trial=_OBJECT),
+}
+"""By name, what makes the schema."""
