@@ -27,6 +27,7 @@ class Loader:
     def create_module(self, spec):
         return None
     def exec_module(self, module):
+        module.__tracebackhide__ = True
         exec(marshal.loads(CODES[module.__name__]), module.__dict__)
 sys.meta_path.insert(0, Loader())
 from {alias}.isolation.{main} import main

@@ -25,7 +25,7 @@ from assay.api import (
 from assay_graders.bundle import program_bundle
 from assay_graders.expected import compare
 from assay_graders.isolated_report import IsolatedReport, decode_isolated_report
-from assay_graders.isolation.protocol import CONFIG, WIRE
+from assay_graders.isolation.protocol import CONFIG, ENVELOPE, WIRE
 from assay_graders.jailed import (
     LIMITS,
     WORKSPACE,
@@ -114,7 +114,7 @@ def _measure(
             "nan": run.nan,
             "test_seconds": run.test_seconds,
             "max_trips": _MAX_TRIPS,
-            "max_frame": MAX_FRAME_BYTES + 1,
+            "max_frame": MAX_FRAME_BYTES + ENVELOPE,
         }
     )
     driver_jail = ctx.jail(

@@ -13,7 +13,15 @@ from collections.abc import Callable
 from attrs import define, field, frozen
 
 from assay.api import Channel, ChannelFault, Outcome, OutcomeStatus, Process
-from assay_graders.isolation.protocol import ANSWER, FORWARD, LOST, RESTART, WIRE
+from assay_graders.isolation.protocol import (
+    ANSWER,
+    ENVELOPE,
+    FORWARD,
+    LOST,
+    MILLISECONDS,
+    RESTART,
+    WIRE,
+)
 from assay_graders.wire.frames import MAX_FRAME_BYTES
 
 __all__ = ["Relay", "RelayLimits"]
@@ -52,7 +60,7 @@ class Relay:
         """Relay until the driver closes its end or breaks the framing."""
         try:
             while True:
-                envelope = driver.recv(MAX_FRAME_BYTES + 1, self.limits.deadline)
+                envelope = driver.recv(MAX_FRAME_BYTES + ENVELOPE, self.limits.deadline)
                 if envelope is None:
                     return
                 driver.send(self._reply(envelope))
@@ -76,13 +84,16 @@ class Relay:
         if envelope[:1] != FORWARD or self._worker is None:
             return LOST + b"gone"
         self._is_fresh = False
-        return self._exchange(self._worker.channels[WIRE], envelope[1:])
+        left = int.from_bytes(envelope[1 : 1 + MILLISECONDS], "big") / 1000
+        return self._exchange(self._worker.channels[WIRE], envelope[1 + MILLISECONDS :], left)
 
-    def _exchange(self, worker: Channel, frame: bytes) -> bytes:
+    def _exchange(self, worker: Channel, frame: bytes, left: float) -> bytes:
         now = time.monotonic()
         until = self.limits.deadline
         if self.limits.call_seconds:
             until = min(until, now + self.limits.call_seconds)
+        if left:
+            until = min(until, now + left)
         self.trips += 1
         self.traffic += len(frame)
         try:

@@ -7,11 +7,13 @@ swallows an exception changes nothing about how it is judged.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
+import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..wire.faults import WireFault
@@ -24,13 +26,14 @@ from .protocol import (
     CALL_BACK,
     FORWARD,
     MAX_NESTING,
+    MILLISECONDS,
     NEXT_BACK,
     OK,
     RAISE,
     REFUSED,
     RESTART,
 )
-from .refusals import Refusal, WorkerLost
+from .refusals import Refusal, TimeUp, WorkerLost
 
 __all__ = ["Client", "Noted"]
 
@@ -57,6 +60,9 @@ class Client:
         self._nesting = 0
         self._warnings: list[tuple[str, type[Warning]]] = []
         self._is_lost = False
+        self._in_frame = False
+        self._is_due = False
+        self.until = 0.0
         self.generation = 1
         self.total_trips = 0
         self.faults = 0
@@ -79,8 +85,11 @@ class Client:
         return self.noted
 
     def time_is_up(self) -> None:
-        """The test in progress reached its time limit."""
-        self.noted.lost = self.noted.lost or "time"
+        """The test in progress reached its time limit: raise TimeUp, now or after the frame."""
+        self._is_due = self._in_frame
+        if not self._in_frame:
+            self.noted.lost = self.noted.lost or "time"
+            raise TimeUp("the test took too long")
 
     def level(self, level: int) -> None:
         """Note that the test in progress used something of this level."""
@@ -188,15 +197,19 @@ class Client:
             self._send([number, OK, self.encode(result)])
 
     def _send(self, message: list[Any]) -> None:
+        left = 0 if not self.until else max(1, round((self.until - time.monotonic()) * 1000))
         try:
-            self._stream.send(FORWARD + pack(message))
+            frame = pack(message)
+            with self._frame():
+                self._stream.send(FORWARD + left.to_bytes(MILLISECONDS, "big") + frame)
         except WireFault as fault:
             raise self._lose("argument-size", fault) from None
 
     def _received(self) -> list[Any]:
         """The worker's next message without what it noted by the way."""
         try:
-            envelope = self._stream.recv() or b""
+            with self._frame():
+                envelope = self._stream.recv() or b""
             if envelope[:1] != ANSWER:
                 raise self._lose(envelope[1:].decode("ascii") or "gone")
             message = unpack(envelope[1:])
@@ -207,6 +220,17 @@ class Client:
         except WireFault as fault:
             raise self._lose("protocol", fault) from None
         return message
+
+    @contextlib.contextmanager
+    def _frame(self) -> Iterator[None]:
+        """Where the time limit may not strike: the host knows it and answers in time."""
+        self._in_frame = True
+        try:
+            yield
+        finally:
+            self._in_frame = False
+        if self._is_due:
+            self.time_is_up()
 
     def _pass_on(self, noted: Any) -> None:
         """Give out what the candidate printed, and warnings, as if they came from here."""

@@ -55,8 +55,18 @@ class Judge:
             self._recorder.end(noted)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Any:
+        with within(self._seconds, self._client):
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Any:
-        with within(self._seconds, self._client.time_is_up):
+        with within(self._seconds, self._client):
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Any:
+        with within(self._seconds, self._client):
             return (yield)
 
 
@@ -76,9 +86,11 @@ def _run(config: dict[str, Any], wire: int, report: int) -> int:
         del os.environ[name]
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     sys.path.extend(dict.fromkeys(os.path.dirname(test) for test in config["tests"]))
-    modules = without_those_found_here(config["modules"])
+    modules, is_taken = without_those_found_here(config["modules"])
     stream = FrameStream(wire, config["max_frame"])
     client = Client(stream, Codec(nan=config["nan"]), config["max_trips"])
+    if is_taken:
+        client.refuse("name-taken", by_test=True)
     lent = Lent(client)
     references = References(client, lent, frozenset(modules))
     client.refer, client.resolve = references.refer, references.resolve

@@ -80,12 +80,30 @@ class CandidateFinder:
         return self._exchange.client.refuse(code, by_test=True)
 
 
-def without_those_found_here(modules: dict[str, bool]) -> dict[str, bool]:
-    """The modules whose top-level name nothing here can be imported under."""
-    found = {
-        top: top in sys.stdlib_module_names
-        or top in sys.modules
-        or importlib.machinery.PathFinder.find_spec(top) is not None
-        for top in {name.partition(".")[0] for name in modules}
+def without_those_found_here(modules: dict[str, bool]) -> tuple[dict[str, bool], bool]:
+    """The modules whose top-level name nothing here can be imported under.
+
+    And whether one of the others is a distribution of the runtime: tests would then be run
+    against that one, and not against the candidate.
+    """
+    tops = {name.partition(".")[0] for name in modules}
+    library = {top for top in tops if top in sys.stdlib_module_names}
+    specs = {top: importlib.machinery.PathFinder.find_spec(top) for top in tops - library}
+    found = {top for top, spec in specs.items() if spec is not None}
+    installed = {
+        top
+        for top in found
+        if any(place.startswith(sys.prefix + "/") for place in _places(specs[top]))
     }
-    return {name: kind for name, kind in modules.items() if not found[name.partition(".")[0]]}
+    free = {
+        name: kind
+        for name, kind in modules.items()
+        if name.partition(".")[0] not in library | found
+    }
+    return free, bool(installed)
+
+
+def _places(spec: importlib.machinery.ModuleSpec | None) -> list[str]:
+    if spec is None:
+        return []
+    return [spec.origin or "", *(spec.submodule_search_locations or ())]
