@@ -14,7 +14,7 @@ from assay.api import API_VERSION, Facts, GradeContext, GraderNeeds, GraderUnfit
 from assay_graders.calls.cases import Case, read_cases
 from assay_graders.calls.document import MAX_DATA_BYTES, DataFault
 from assay_graders.calls.oracle import Oracle
-from assay_graders.calls.running import CaseRun, calls_of, groups_of, in_order
+from assay_graders.calls.running import CaseRun, calls_of, groups_of, in_order, seed_of
 from assay_graders.expected import path_problem, root_problems
 from assay_graders.jailed import WORKSPACE
 from assay_graders.lacking import TESTS, matching, pattern_problems
@@ -85,10 +85,11 @@ class CallGrader:
             raise GraderUnfit(f"grader {ctx.spec.id}: {problems[0]}")
         codec = Codec(nan=options.nan)
         cases = _cases(ctx, options, codec)
-        groups = groups_of(cases, ctx.seed, by_group=options.workers == "group")
+        seed = seed_of(ctx)
+        groups = groups_of(cases, seed, by_group=options.workers == "group")
         roots = tuple(WORKSPACE if root == "." else f"{WORKSPACE}/{root}" for root in options.roots)
         with Oracle(ctx, codec) as oracle:
-            plan = [[calls_of(case, ctx.seed, oracle) for case in group] for group in groups]
+            plan = [[calls_of(case, seed, oracle) for case in group] for group in groups]
             run = CaseRun(ctx, codec, roots, matching(ctx.tree, options.omit), oracle)
             run.run(plan)
         return facts(

@@ -30,6 +30,7 @@ from assay.api import (
 from assay_graders.calls.document import MAX_DATA_BYTES, DataFault
 from assay_graders.calls.judging import shown
 from assay_graders.calls.oracle import Oracle
+from assay_graders.calls.running import seed_of
 from assay_graders.command import argv_problems, started
 from assay_graders.expected import path_problem
 from assay_graders.jailed import LIMITS, WORKSPACE, settled, tool
@@ -97,7 +98,7 @@ class StdioGrader:
             raise GraderUnfit(f"grader {ctx.spec.id}: {problems[0]}")
         cases = _cases(ctx, options)
         ordered = list(cases)
-        random.Random(f"{ctx.seed}:order").shuffle(ordered)
+        random.Random(f"{seed_of(ctx)}:order").shuffle(ordered)
         with Oracle(ctx, Codec()) as oracle:
             run = _Run(ctx, options, oracle)
             run.all(ordered)

@@ -112,8 +112,8 @@ class Conversation:
         self._process = session.start(command, channels=(_CHANNEL,))
         self._channel = self._process.channels[_CHANNEL]
         self._outcome: Outcome | None = None
-        self.received = 0
-        """Bytes of answers so far."""
+        self.last_bytes = 0
+        """Size of the last answer."""
 
     def ask(
         self, target: str, args: list[Any], kwargs: Mapping[str, Any], *, after: bool = False
@@ -138,7 +138,7 @@ class Conversation:
             raise Breach(str(fault)) from None
         if frame is None:
             raise Gone(_SILENT)
-        self.received += len(frame)
+        self.last_bytes = len(frame)
         return self._answer(frame, nonce, after)
 
     def _answer(self, frame: bytes, nonce: str, after: bool) -> Answer:

@@ -31,10 +31,10 @@ from assay_graders.measured import combined
 from assay_graders.wire.faults import WireFault
 from assay_graders.wire.values import Codec
 
-__all__ = ["Call", "CaseRun", "calls_of", "groups_of", "in_order"]
+__all__ = ["Call", "CaseRun", "calls_of", "groups_of", "in_order", "seed_of"]
 
 MAX_KEPT_BYTES = 64 * 1024**2
-"""Answers that wait for a property, together; more fail the case."""
+"""Answers that wait for a property, together; what comes above it fails its case."""
 
 
 @frozen
@@ -47,7 +47,16 @@ class Call:
     expected: Answer | None = field(default=None, repr=False)
 
 
-def calls_of(case: Case, seed: int, oracle: Oracle) -> tuple[Call, ...]:
+def seed_of(ctx: GradeContext) -> str:
+    """What inputs and orders are drawn from: the recorded seed, and the digest of hidden files.
+
+    The digest changes nothing for those who have the suite, and keeps inputs from those who
+    know no more than the seed, as every jailed process does.
+    """
+    return f"{ctx.seed}:{'' if ctx.hidden is None else ctx.hidden.ref.digest}"
+
+
+def calls_of(case: Case, seed: str, oracle: Oracle) -> tuple[Call, ...]:
     """Every call of a case, with what the reference answers; raises GraderUnfit."""
     if case.generate is None:
         inputs: Iterable[tuple[list[Any], Mapping[str, Any]]] = [(case.args, case.kwargs)]
@@ -70,7 +79,7 @@ def _expected(
     return oracle.reference(case.reference, args, kwargs, after=case.compare_after)
 
 
-def groups_of(cases: Iterable[Case], seed: int, *, by_group: bool) -> list[list[Case]]:
+def groups_of(cases: Iterable[Case], seed: str, *, by_group: bool) -> list[list[Case]]:
     """The cases of each worker; the order of groups and of cases in them comes from the seed."""
     groups: dict[tuple[str, str], list[Case]] = {}
     for case in cases:
@@ -97,13 +106,14 @@ class CaseRun:
     fault: bool = field(default=False, init=False)
     asked: int = field(default=0, init=False)
     _waiting: list[tuple[Call, Answer]] = field(factory=list, init=False)
+    _kept: int = field(default=0, init=False)
 
     def run(self, groups: list[list[tuple[Call, ...]]]) -> None:
         """Ask every call of every group, each group of a worker in a fresh jail."""
         for group in groups:
             self._group(group)
             if self.fault or (self.outcome is not None and self.outcome.status in LIMITS):
-                break
+                return
         self._settle()
 
     def _group(self, group: list[tuple[Call, ...]]) -> None:
@@ -137,8 +147,9 @@ class CaseRun:
             self.asked += 1
             problem = _problem(call, answer)
             if not problem and case.property is not None:
-                if worker.received > MAX_KEPT_BYTES:
-                    problem = "its answers are too large to be kept"
+                self._kept += worker.last_bytes
+                if self._kept > MAX_KEPT_BYTES:
+                    problem = "the answers are too large to be kept"
                 else:
                     self._waiting.append((call, answer))
             if problem:
