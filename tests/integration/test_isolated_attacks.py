@@ -241,7 +241,7 @@ def test_wrong_candidates_fail_and_those_that_pass_are_the_documented_ones():
 
 
 TWO = "import cand\ndef test_a(): assert cand.f(1) == 2\ndef test_b(): assert cand.f(2) == 3\n"
-RIGHT = "def f(n): return n + 1\n"
+RIGHT = "def f(n): return n + 1\ndef g(values): return len(values)\n"
 OS = "import os, sys, threading, time\n"
 CHANNEL = OS + (
     "FD = next(fd for fd in range(3, 64) if os.path.exists(f'/proc/self/fd/{fd}')\n"
@@ -313,6 +313,7 @@ BY_THE_TEST = {
     "code": "cand.f(1)\n    assert eval('2') == 2",
     "module-set": "\n    cand.f = lambda n: n",
     "argument": "class Own: pass\n    cand.f(Own())",
+    "argument-changed": "a = [1]\n    cand.f(len(a)); cand.g(a); a.append(2)",
     "class": "class Own: pass\n    cand.f(Own)",
     "thread": "import threading\n    t = threading.Thread(target=lambda: run(cand.f))\n"
     "    t.start(); t.join()",
@@ -326,6 +327,22 @@ def test_a_test_that_can_not_be_isolated_makes_the_grader_unfit(code: str):
 
     with pytest.raises(GraderUnfit, match=rf"expect\[0\] can't be isolated: {code}"):
         isolated(tests, RIGHT, expect=("test_a",))
+
+
+def test_a_module_that_the_runtime_has_itself_makes_the_grader_unfit():
+    with pytest.raises(GraderUnfit, match="a test file can't be isolated: name-taken"):
+        isolated(TWO, RIGHT, expect=("test_a", "test_b"), tree={"src/pluggy.py": "x = 1\n"})
+
+
+def test_an_argument_that_the_candidate_changes_is_no_change_of_the_tests():
+    source = "def f(values): values.append(1)\n"
+    tests = (
+        "import cand\ndef test_a():\n    inner = []; outer = [inner]\n"
+        "    cand.f(outer); cand.f(inner); cand.f(outer)\n"
+        "    assert inner == [1] and outer == [[1], 1, 1]\n"
+    )
+
+    assert found(isolated(tests, source, expect=("test_a",))) == {"test_a": "passed"}
 
 
 def test_a_file_that_can_not_be_isolated_makes_the_grader_unfit():

@@ -58,7 +58,7 @@ class Lent:
         if isinstance(value, _FUNCTIONS):
             self._client.level(3)
             return ["call", self.token(value), getattr(value, "__name__", "function")]
-        if isinstance(value, Iterator):
+        if isinstance(value, Iterator) and type(value).__module__ in ("builtins", "itertools"):
             self._client.level(3)
             return ["items", self.token(value)]
         code = "class" if isinstance(value, type) else "argument"

@@ -50,8 +50,11 @@ class Judge:
         try:
             return (yield)
         finally:
-            if self._exchange.watched.changed():
+            is_result, is_argument = self._exchange.watched.end()
+            if is_result:
                 self._client.refuse("result-changed")
+            if is_argument:
+                self._client.refuse("argument-changed", by_test=True)
             self._recorder.end(noted)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -66,9 +66,13 @@ class Exchange:
         """Call a proxy; arguments that changed over there change here too."""
         self.client.level(level)
         tree, changed = self._asked("call", target, list(args), kwargs)
-        for change in changed:
+        if changed:
             self.client.level(4)
-            self._take_over(args, kwargs, change)
+            with self.watched.taking_over():
+                for change in changed:
+                    self._take_over(args, kwargs, change)
+        for argument in (*args, *kwargs.values()):
+            self.watched.add_argument(argument)
         return self._value(tree)
 
     def _asked(self, word: str, *operands: Any) -> tuple[Any, list[Any]]:
@@ -80,7 +84,7 @@ class Exchange:
 
     def _value(self, tree: Any) -> Any:
         value = self.client.decode(tree)
-        self.watched.add(value)
+        self.watched.add_result(value)
         return value
 
     def _take_over(self, args: tuple[Any, ...], kwargs: dict[str, Any], change: Any) -> None:
