@@ -13,7 +13,7 @@ from assay.api import TestOutcome
 from assay_graders.results import FORMATS, ResultsRefused, parse_junit, parse_results, parse_tap
 
 TOKENS = [
-    *("ok ", "not ok ", "1..", "1", "2", " - ", "#", " # TODO", " # SKIP", "---", "...", "\n"),
+    *("ok ", "not ok ", "1..", "1", "2", " - ", "#", " # todo", " # SKIP", "---", "...", "\n"),
     *("    ", "PASSED ", "FAILED ", "ERROR ", "SKIPPED [1] ", "t.py::a", "[", "]", "=== "),
     *(" passed in 0.1s", "short test summary info", "test_a (t.C.test_a)", " ... ", "FAIL"),
     *("Ran 1 test in 0.1s", "OK", "=" * 70, "Bail out!", "# Subtest: "),
