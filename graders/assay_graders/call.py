@@ -115,7 +115,8 @@ def _cases(ctx: GradeContext, options: CallOptions, codec: Codec) -> tuple[Case,
             raise GraderUnfit(f"grader {ctx.spec.id}: ids[{index}] is no case of {options.cases}")
     hidden = {str(entry.path) for entry in ctx.hidden.entries} if ctx.hidden is not None else set()
     for case in cases:
-        for function in (case.property, case.reference):
+        generator = None if case.generate is None else case.generate.function
+        for function in (case.property, case.reference, generator):
             if function is not None and function.file not in hidden:
                 raise GraderUnfit(f"grader {ctx.spec.id}: case {case.id} names no hidden file")
     return tuple(case for case in cases if not options.ids or case.id in options.ids)

@@ -186,6 +186,17 @@ def test_thousands_of_generated_inputs_against_a_reference():
     assert "expected 31" in bad.tests[0].message_private
 
 
+def test_a_hidden_function_may_draw_the_inputs():
+    draw = "import random\ndef draw(seed):\n    return [[random.Random(seed).random()] * 3]\n"
+    case = {"id": "c", "call": "calc:total", "reference": "sums.py:total"}
+    case["generate"] = {"count": 20, "function": "draw.py:draw"}
+    hidden = {"sums.py": REFERENCE, "draw.py": draw}
+
+    assert grade_calls(SLOW_SUM, [case], hidden=hidden).measures["calls"] == 20
+    with pytest.raises(GraderUnfit, match=r"draw\.py:draw"):
+        grade_calls(SLOW_SUM, [case], hidden={**hidden, "draw.py": "def draw(seed): return 1\n"})
+
+
 def test_a_reference_that_raises_demands_the_same_exception():
     case = {"call": "calc:first", "reference": "r.py:first", "args": [[]]}
     hidden = {"r.py": "def first(items):\n    return items[0]\n"}

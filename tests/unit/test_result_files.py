@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 from pathlib import Path
@@ -446,6 +447,28 @@ def test_unittest_of_older_pythons_and_a_test_without_an_outcome():
     old = b"test_a (t.C) ... ok\ntest_b (t.C) ... \nRan 2 tests in 0.1s\n\nFAILED (errors=1)\n"
 
     assert outcomes(parse_unittest_text(old)) == {"t.C.test_a": P, "t.C.test_b": E}
+
+
+SLOW = [
+    ("tap", b"1..1\nok 1 - a" + b" " * 2_000_000 + b"b\n"),
+    ("tap", b"1..1\nok 1 - " + b"# " * 1_000_000 + b"\n"),
+    ("tap", b"1..1\nok 1 - " + b"\\#" * 1_000_000 + b"\n"),
+    ("node-tap", b"    ok - x\n" * 50_000 + b"ok 1 - " + b"y" * 10**6 + b"\n1..1\n"),
+    ("pytest", b"FAILED a" + b" - " * 700_000 + b"\n"),
+    ("pytest", b"SKIPPED [1] " + b": " * 1_000_000 + b"\n"),
+    ("pytest", b"1 a, " * 400_000 + b"\n"),
+    ("unittest", b" ... " * 400_000 + b"\n"),
+    ("unittest", b"a (" * 700_000 + b"\n"),
+    ("tap", b"\x1b]" * 1_000_000 + b"\x1b[" * 1_000_000),
+    ("junit", b"<testsuite " + b"".join(b"a%d='' " % n for n in range(200_000)) + b"/>"),
+    ("junit", b"<testsuite>" + b"&#1;" * 1_000_000 + b"</testsuite>"),
+]
+
+
+@pytest.mark.parametrize(("name", "data"), SLOW)
+def test_no_input_makes_a_reader_slow(name: str, data: bytes):
+    with contextlib.suppress(ResultsRefused):
+        assert parse_results(data, name).counted <= 1
 
 
 def test_megabytes_are_read_in_a_moment():

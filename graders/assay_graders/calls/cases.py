@@ -13,30 +13,21 @@ from typing import Any
 from attrs import field, frozen
 
 from assay_graders.calls.document import DataFault, fields, items, load, text, value
+from assay_graders.calls.functions import Function, read_function
 from assay_graders.calls.generate import Generator, read_generator
-from assay_graders.expected import path_problem
 from assay_graders.wire.values import Codec
 
-__all__ = ["Case", "Function", "Raises", "Tolerance", "read_cases", "read_function"]
+__all__ = ["Case", "Raises", "Tolerance", "read_cases"]
 
 MAX_CASES = 10_000
 _MAX_ARGUMENTS = 1_000
 _ID = re.compile(r"[^\x00-\x1f\x7f]+")
 _TARGET = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _EXCEPTION = re.compile(r"(?:[^\W\d]\w*(?:\.[^\W\d]\w*)*:)?[^\W\d]\w*(?:\.[^\W\d]\w*)*")
-_FUNCTION = re.compile(r"(.+\.py):([^\W\d]\w*)")
 _OPTIONAL = (
     *("args", "kwargs", "group", "tolerance", "after"),
     *("expect", "raises", "property", "generate", "reference"),
 )
-
-
-@frozen
-class Function:
-    """A trusted function in a hidden Python file."""
-
-    file: str
-    name: str
 
 
 @frozen
@@ -88,14 +79,6 @@ def read_cases(data: bytes, codec: Codec) -> tuple[Case, ...]:
     if not found:
         raise DataFault("cases: is empty, and nothing tested is nothing passed")
     return tuple(found.values())
-
-
-def read_function(item: Any, place: str) -> Function:
-    """A hidden function, written as `folder/file.py:name`."""
-    match = _FUNCTION.fullmatch(text(item, place))
-    if match is None or path_problem(match[1]):
-        raise DataFault(f"{place}: must be a hidden file and a function, as file.py:name")
-    return Function(match[1], match[2])
 
 
 @frozen

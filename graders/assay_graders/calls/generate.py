@@ -10,9 +10,10 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 from assay_graders.calls.document import DataFault, fields, integer, items, text, value
+from assay_graders.calls.functions import Function, read_function
 from assay_graders.wire.values import Codec
 
 __all__ = ["Generator", "read_generator"]
@@ -29,11 +30,12 @@ Draw = Callable[[random.Random], Any]
 
 @frozen
 class Generator:
-    """`count` inputs: how each argument is drawn."""
+    """`count` inputs: how each argument is drawn, or the hidden function that draws them all."""
 
     count: int
-    args: tuple[Draw, ...]
-    kwargs: Mapping[str, Draw]
+    args: tuple[Draw, ...] = ()
+    kwargs: Mapping[str, Draw] = field(factory=dict)
+    function: Function | None = None
 
     def draw(self, source: random.Random) -> tuple[list[Any], dict[str, Any]]:
         """The arguments of one call."""
@@ -43,13 +45,18 @@ class Generator:
 
 def read_generator(item: Any, place: str, codec: Codec) -> Generator:
     """A generator as a case file writes it; raises DataFault."""
-    entry = fields(item, place, ("count",), ("args", "kwargs"))
+    entry = fields(item, place, ("count",), ("args", "kwargs", "function"))
+    count = integer(entry["count"], f"{place}.count", 1, MAX_INPUTS)
+    if "function" in entry:
+        if len(entry) > 2:
+            raise DataFault(f"{place}: function takes the place of args and kwargs")
+        return Generator(count, function=read_function(entry["function"], f"{place}.function"))
     reader = _Reader(codec)
     kwargs = entry.get("kwargs", {})
     if type(kwargs) is not dict or len(kwargs) > _MAX_PARTS:
         raise DataFault(f"{place}.kwargs: must be an object of strategies")
     return Generator(
-        count=integer(entry["count"], f"{place}.count", 1, MAX_INPUTS),
+        count=count,
         args=reader.all(entry.get("args", []), f"{place}.args"),
         kwargs={name: reader.one(part, f"{place}.kwargs.{name}") for name, part in kwargs.items()},
     )

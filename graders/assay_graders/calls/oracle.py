@@ -16,7 +16,6 @@ import attrs
 from attrs import define, field
 
 from assay.api import Command, GradeContext, GraderUnfit, OutcomeStatus, Profile, Session
-from assay_graders.calls.cases import Function
 from assay_graders.calls.conversation import (
     Answer,
     AnswerKind,
@@ -26,6 +25,7 @@ from assay_graders.calls.conversation import (
     programs,
     worker_command,
 )
+from assay_graders.calls.functions import Function
 from assay_graders.jailed import HIDDEN, settled
 from assay_graders.lacking import everything
 from assay_graders.wire.faults import WireFault
@@ -83,6 +83,15 @@ class Oracle:
         if answer.kind is AnswerKind.RAISED and ":" in answer.classes[0]:
             raise self._unfit(function, "raised an exception that is not built in")
         return answer
+
+    def inputs(self, function: Function, seed: int) -> list[Any]:
+        """The arguments that a generator draws from a seed; raises GraderUnfit."""
+        answer = self._ask(function, [seed], {})
+        if answer is None or answer.kind is not AnswerKind.RETURNED:
+            raise self._unfit(function, "did not return arguments")
+        if type(answer.value) not in (list, tuple):
+            raise self._unfit(function, "returned no list or tuple of arguments")
+        return list(answer.value)
 
     def holds(self, function: Function, args: list[Any], kwargs: Mapping[str, Any]) -> bool:
         """Whether a property returned True for these arguments; raises GraderUnfit."""

@@ -14,7 +14,7 @@ from typing import Any
 from attrs import define, field, frozen
 
 from assay.api import GradeContext, GraderUnfit, Outcome, Profile, RelPath, TestOutcome, TestResult
-from assay_graders.calls.cases import Case, Function
+from assay_graders.calls.cases import Case
 from assay_graders.calls.conversation import (
     Answer,
     AnswerKind,
@@ -24,6 +24,7 @@ from assay_graders.calls.conversation import (
     programs,
     worker_command,
 )
+from assay_graders.calls.functions import Function
 from assay_graders.calls.judging import EXACT, matches, raised, shown
 from assay_graders.calls.oracle import Oracle, require_worker
 from assay_graders.jailed import LIMITS
@@ -58,17 +59,27 @@ def seed_of(ctx: GradeContext) -> str:
 
 def calls_of(case: Case, seed: str, oracle: Oracle) -> tuple[Call, ...]:
     """Every call of a case, with what the reference answers; raises GraderUnfit."""
-    if case.generate is None:
-        inputs: Iterable[tuple[list[Any], Mapping[str, Any]]] = [(case.args, case.kwargs)]
-    else:
-        source = random.Random(f"{seed}:{case.id}")
+    return tuple(
+        Call(case, args, kwargs, _expected(case, args, kwargs, oracle))
+        for args, kwargs in _inputs(case, random.Random(f"{seed}:{case.id}"), oracle)
+    )
+
+
+def _inputs(
+    case: Case, source: random.Random, oracle: Oracle
+) -> Iterator[tuple[list[Any], Mapping[str, Any]]]:
+    generator = case.generate
+    if generator is None:
+        yield case.args, case.kwargs
+        return
+    for _ in range(generator.count):
+        if generator.function is not None:
+            yield oracle.inputs(generator.function, source.getrandbits(64)), {}
+            continue
         try:
-            inputs = [case.generate.draw(source) for _ in range(case.generate.count)]
+            yield generator.draw(source)
         except TypeError:
             raise GraderUnfit(f"case {case.id}: keys of a dict must be hashable") from None
-    return tuple(
-        Call(case, args, kwargs, _expected(case, args, kwargs, oracle)) for args, kwargs in inputs
-    )
 
 
 def _expected(
@@ -118,7 +129,6 @@ class CaseRun:
 
     def _group(self, group: list[tuple[Call, ...]]) -> None:
         command = worker_command(self.ctx, self.roots, nan=self.codec.nan)
-        before = self.asked
         with (
             self.ctx.jail(Profile.WORKER, extra=programs(), leave_out=self.lacks) as session,
             Conversation(self.ctx, session, command, self.codec) as worker,
@@ -132,7 +142,7 @@ class CaseRun:
                 self.fault = True
                 self._fail(calls[0].case, f"protocol: {breach}")
             outcome = worker.end()
-        if self.asked == before and outcome.status not in LIMITS and not self.fault:
+        if not self.asked and self.outcome is None and outcome.status not in LIMITS:
             require_worker(self.ctx)
         self.outcome = combined(self.outcome, outcome)
 

@@ -9,7 +9,12 @@ from __future__ import annotations
 import re
 
 from assay.api import TestOutcome
-from assay_graders.results.model import Collected, ParsedResults, ResultsRefused
+from assay_graders.results.model import (
+    MAX_RESULT_ID_BYTES,
+    Collected,
+    ParsedResults,
+    ResultsRefused,
+)
 from assay_graders.results.text import plain_lines
 
 __all__ = ["parse_pytest_text"]
@@ -94,7 +99,9 @@ def _divided(word: str, rest: str, known: frozenset[str]) -> tuple[str, str]:
     rest = rest.strip()
     if word == "PASSED":
         return rest, ""
-    ends = [match.start() for match in re.finditer(" - ", rest)]
+    # No id is longer, and every place where one may end is tried.
+    longest = rest[: MAX_RESULT_ID_BYTES + 3]
+    ends = [match.start() for match in re.finditer(" - ", longest)]
     for end in [len(rest), *reversed(ends)]:
         if rest[:end] in known:
             return rest[:end], rest[end + 3 :]

@@ -13,6 +13,7 @@ from attrs import define, field
 
 from assay.api import TestOutcome
 from assay_graders.results.model import (
+    MAX_RESULT_ID_BYTES,
     MAX_RESULTS,
     Collected,
     ParsedResults,
@@ -27,8 +28,10 @@ _INDENT = 4
 _MAX_LEVELS = 64
 _POINT = re.compile(r"(not )?ok(?= |$)(?: +([0-9]+)(?= |$))?(.*)")
 _PLAN = re.compile(r"1\.\.([0-9]{1,9}) *(?:#.*)?")
-_DIRECTIVE = re.compile(r"(?:skip|todo)", re.IGNORECASE)
-_DURATION = re.compile(r" *\([0-9]{1,9}(?:\.[0-9]{1,9})? ?(?:ms|s|us)\)$| +# time=[0-9.]{1,20}m?s$")
+_DIRECTIVE = re.compile(r"(?:^|(?<= ))# *(skip|todo)", re.IGNORECASE)
+_DURATION = re.compile(
+    r"\([0-9]{1,9}(?:\.[0-9]{1,9})? ?(?:ms|s|us)\)$|(?<= )# time=[0-9.]{1,20}m?s$"
+)
 _FAILED = frozenset({TestOutcome.FAILED, TestOutcome.ERROR})
 
 
@@ -70,6 +73,7 @@ def parse_node_tap(data: bytes) -> ParsedResults:
     stack = [(point, point.name) for point in reversed(_Reader(collected).read(data))]
     while stack:
         point, path = stack.pop()
+        _require_length(path)
         worst_child = TestOutcome.PASSED
         for child in point.children:
             worst_child = worst(worst_child, child.outcome)
@@ -157,6 +161,7 @@ class _Reader:
         elif directive == "skip" and not failed:
             outcome = TestOutcome.SKIPPED
         name = description or number.lstrip("0")
+        _require_length(name)
         level.points.append(_Point(name, outcome, self._children(depth)))
 
     def _children(self, depth: int) -> list[_Point]:
@@ -184,6 +189,12 @@ class _Reader:
         return outermost.points
 
 
+def _require_length(name: str) -> None:
+    """A long name is refused before anything is put together with it."""
+    if len(name) > MAX_RESULT_ID_BYTES:
+        raise ResultsRefused(f"a test's name is longer than {MAX_RESULT_ID_BYTES} bytes")
+
+
 def _require_plan(level: _Level) -> None:
     if level.plan != len(level.points):
         raise ResultsRefused("the plan names another number of tests than are reported")
@@ -192,11 +203,10 @@ def _require_plan(level: _Level) -> None:
 def _split(rest: str) -> tuple[str, str]:
     """Description and directive of a point; a # after a backslash is text."""
     text = rest.strip().removeprefix("-").strip(" ")
-    for match in re.finditer(r"(?:^|(?<= ))#", text):
-        directive = _DIRECTIVE.match(text[match.end() :].lstrip(" "))
-        if directive is not None:
-            return _named(text[: match.start()]), directive[0].lower()
-    return _named(text), ""
+    match = _DIRECTIVE.search(text)
+    if match is None:
+        return _named(text), ""
+    return _named(text[: match.start()]), match[1].lower()
 
 
 def _named(text: str) -> str:

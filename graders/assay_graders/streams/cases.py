@@ -12,8 +12,9 @@ from typing import Any
 
 from attrs import field, frozen
 
-from assay_graders.calls.cases import Function, Tolerance, read_function
+from assay_graders.calls.cases import Tolerance
 from assay_graders.calls.document import DataFault, fields, integer, items, load, text
+from assay_graders.calls.functions import Function, read_function
 from assay_graders.expected import path_problem
 
 __all__ = ["COMPARISONS", "Comparison", "StreamCase", "read_stream_cases"]
