@@ -7,13 +7,12 @@ swallows an exception changes nothing about how it is judged.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from ..wire.faults import WireFault
@@ -60,6 +59,7 @@ class Client:
         self._nesting = 0
         self._warnings: list[tuple[str, type[Warning]]] = []
         self._is_lost = False
+        self._random = b""
         self._in_frame = False
         self._is_due = False
         self.until = 0.0
@@ -85,7 +85,10 @@ class Client:
         return self.noted
 
     def time_is_up(self) -> None:
-        """The test in progress reached its time limit: raise TimeUp, now or after the frame."""
+        """The test in progress reached its time limit: raise TimeUp, now or after the frame.
+
+        In the middle of a frame it may not strike. The host knows the limit and answers in time.
+        """
         self._is_due = self._in_frame
         if not self._in_frame:
             self.noted.lost = self.noted.lost or "time"
@@ -140,7 +143,7 @@ class Client:
         self._nesting += 1
         in_step = False
         try:
-            number = int.from_bytes(os.urandom(6), "big")
+            number = self._number()
             self._send([number, word, *parts])
             answer = self._answered(number)
             in_step = True
@@ -154,6 +157,13 @@ class Client:
             text, kind = self._warnings.pop(0)
             warnings.warn(text, kind, stacklevel=4)
         return self._outcome(answer)
+
+    def _number(self) -> int:
+        """A number that the worker can't know before it is asked."""
+        if not self._random:
+            self._random = os.urandom(6 * 500)
+        number, self._random = int.from_bytes(self._random[:6], "big"), self._random[6:]
+        return number
 
     def _outcome(self, answer: list[Any]) -> list[Any]:
         if answer[1] == OK and len(answer) >= 3:
@@ -200,16 +210,26 @@ class Client:
         left = 0 if not self.until else max(1, round((self.until - time.monotonic()) * 1000))
         try:
             frame = pack(message)
-            with self._frame():
+            self._in_frame = True
+            try:
                 self._stream.send(FORWARD + left.to_bytes(MILLISECONDS, "big") + frame)
+            finally:
+                self._in_frame = False
         except WireFault as fault:
             raise self._lose("argument-size", fault) from None
+        if self._is_due:
+            self.time_is_up()
 
     def _received(self) -> list[Any]:
         """The worker's next message without what it noted by the way."""
         try:
-            with self._frame():
+            self._in_frame = True
+            try:
                 envelope = self._stream.recv() or b""
+            finally:
+                self._in_frame = False
+            if self._is_due:
+                self.time_is_up()
             if envelope[:1] != ANSWER:
                 raise self._lose(envelope[1:].decode("ascii") or "gone")
             message = unpack(envelope[1:])
@@ -220,17 +240,6 @@ class Client:
         except WireFault as fault:
             raise self._lose("protocol", fault) from None
         return message
-
-    @contextlib.contextmanager
-    def _frame(self) -> Iterator[None]:
-        """Where the time limit may not strike: the host knows it and answers in time."""
-        self._in_frame = True
-        try:
-            yield
-        finally:
-            self._in_frame = False
-        if self._is_due:
-            self.time_is_up()
 
     def _pass_on(self, noted: Any) -> None:
         """Give out what the candidate printed, and warnings, as if they came from here."""
