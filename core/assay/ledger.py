@@ -46,6 +46,11 @@ def create_run_folder(folder: Path) -> Path:
     """Make a new run folder; raises UsageError when anything is there already."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise UsageError(f"run folder {folder.name}: what should hold it is no folder") from None
+    except OSError as error:
+        raise UsageError(f"run folder {folder.name}: {os.strerror(error.errno or 0)}") from None
+    try:
         folder.mkdir()
         (folder / ARTIFACTS).mkdir()
     except FileExistsError:

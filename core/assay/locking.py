@@ -151,11 +151,19 @@ def _differences(task_id: str, old: Mapping[str, Any], new: Mapping[str, Any]) -
 
 def _replace(path: Path, document: Mapping[str, Any]) -> None:
     content = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    try:
+        _exchange(path, content.encode())
+    except OSError as error:
+        problem = os.strerror(error.errno or 0)
+        raise InvalidInput(f"{path.name}: can't be written: {problem}") from None
+
+
+def _exchange(path: Path, content: bytes) -> None:
     mode = path.stat().st_mode & 0o777
     descriptor, temporary = tempfile.mkstemp(prefix=".suite-", suffix=".json", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(content.encode())
+            file.write(content)
             file.flush()
             os.fsync(descriptor)
         os.chmod(temporary, mode)

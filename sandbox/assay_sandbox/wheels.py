@@ -38,7 +38,6 @@ HASHES = ("sha256", "sha384", "sha512")
 UNLISTED = frozenset({"RECORD", "RECORD.jws", "RECORD.p7s"})
 UNREADABLE = (
     EOFError,
-    NotImplementedError,
     OSError,
     OverflowError,
     RuntimeError,

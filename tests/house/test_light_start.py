@@ -39,4 +39,4 @@ def test_help_imports_no_command_s_tools(arguments: list[str]) -> None:
     found = _imported(program)
     assert found & NEVER == set()
     ours = {name.split(".")[1] for name in found if name.startswith("assay.")}
-    assert ours == {"api", "cli"}
+    assert ours == {"api", "cli", "interruption"}

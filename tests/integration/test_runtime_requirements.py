@@ -36,7 +36,8 @@ def _pip() -> None:
         pytest.skip("pip is not installed for this Python")
 
 
-def folder() -> Iterator[Path]:
+@pytest.fixture
+def place() -> Iterator[Path]:
     """A folder that the jails' user can get into."""
     root = Path(tempfile.mkdtemp(prefix="assay-test-wheels-"))
     root.chmod(0o711)
@@ -46,32 +47,25 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(root)
 
 
-place = pytest.fixture(folder)
-shared = pytest.fixture(scope="module")(folder)
-
-
 @pytest.fixture
-def wheels(place: Path, shared: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def wheels(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the user's pip gets everything from, as the user would say it."""
     put_wheel(place / "wheels", wheel_bytes())
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(place / "wheels"))
-    monkeypatch.setenv("ASSAY_STORE", str(shared / "store"))
+    monkeypatch.setenv("ASSAY_STORE", str(store().root))
     return place / "wheels"
 
 
-def store_in(root: Path) -> Store:
-    return Store(root / "store", TreeHasher(), sandbox().capabilities().ids)
-
-
-def prepare(root: Path, spec: dict[str, Any]) -> Runtime:
-    """A whole runtime, which takes long in a new store."""
-    return sandbox().runtime(spec, store_in(root), TreeHasher())
+def prepare(spec: dict[str, Any]) -> Runtime:
+    """A whole runtime, in the store that all tests share."""
+    return sandbox().runtime(spec, store(), TreeHasher())
 
 
 def files(root: Path, *wanted: str) -> dict[str, bytes]:
-    """Only what the requirements bring, by path below site-packages."""
-    found = requirement_files(requirements(wanted), (), store_in(root), TreeHasher())
+    """Only what the requirements bring, by path below site-packages, with a store in `root`."""
+    own = Store(root / "store", TreeHasher(), sandbox().capabilities().ids)
+    found = requirement_files(requirements(wanted), (), own, TreeHasher())
     return {file.path.removeprefix(f"{SITE_PACKAGES}/"): file.content for file in found}
 
 
@@ -82,9 +76,9 @@ def unavailable(root: Path, *wanted: str) -> str:
 
 
 def test_a_requirement_is_beside_the_test_tools_and_has_bytecode(
-    shared: Path, wheels: Path
+    wheels: Path,
 ) -> None:
-    found = prepare(shared, PINNED)
+    found = prepare(PINNED)
     assert found.ref != runtime().ref
     assert found.digest != runtime().digest
     with session(runtime=found) as jail:
@@ -101,13 +95,13 @@ def test_a_requirement_is_beside_the_test_tools_and_has_bytecode(
 
 
 def test_the_second_time_neither_pip_nor_its_source_is_needed(
-    shared: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch
+    wheels: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = prepare(shared, PINNED)
+    first = prepare(PINNED)
     shutil.rmtree(wheels)
     monkeypatch.setattr(downloads, "_pip", lambda *_: pytest.fail("pip was asked"))
-    assert prepare(shared, {"requirements": ["tiny-pkg==1.0"]}) == first
-    assert prepare(shared, {"requirements": []}).ref == runtime().ref
+    assert prepare({"requirements": ["tiny-pkg==1.0"]}) == first
+    assert prepare({"requirements": []}).ref == runtime().ref
 
 
 def test_a_damaged_wheel_of_the_store_is_fetched_again(place: Path, wheels: Path) -> None:
@@ -216,7 +210,7 @@ def test_a_run_without_its_requirement_exits_4_with_the_fix(place: Path, wheels:
 
 
 def test_declared_tools_are_visible_and_part_of_the_digest() -> None:
-    found = sandbox().runtime({"tools": ["sh", "no-such-tool", "python"]}, store(), TreeHasher())
+    found = prepare({"tools": ["sh", "no-such-tool", "python"]})
     assert found.ref == runtime().ref
     assert found.digest != runtime().digest
     assert found.tools["python"] == runtime().tools["python"]

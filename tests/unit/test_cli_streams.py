@@ -101,7 +101,7 @@ def test_a_group_alone_shows_its_help_as_a_usage_error(arguments: tuple[str, ...
 def test_a_signal_while_loading_is_one_line(
     tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
-    # Opening this patch lasts until there is a writer, so the signal comes while loading.
+    # Opening a FIFO lasts until there is a writer, so the signal comes while loading.
     script = (
         "import os, sys\n"
         "import assay.cli.show as show\n"

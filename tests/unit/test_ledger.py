@@ -51,6 +51,13 @@ def test_a_run_folder_is_made_anew_or_not_at_all(tmp_path: Path) -> None:
         create_run_folder(tmp_path / "run")
 
 
+def test_a_run_folder_below_a_file_is_told_as_such(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for place in ("file/run", "file/below/run"):
+        with pytest.raises(UsageError, match=r"^run folder run: (?!.*overwritten)"):
+            create_run_folder(tmp_path / place)
+
+
 @pytest.mark.parametrize("broken", [0, 1, 2])
 def test_a_changed_line_breaks_the_chain_behind_it(run: RunView, broken: int) -> None:
     file = run.folder / "trials.jsonl"

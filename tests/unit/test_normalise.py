@@ -10,13 +10,13 @@ FIRST = """collected 2 items
 run in /tmp/assay-k3j2/ws pid 811 at 0x7f00aa01d0a0 on port 40211
 started 2024-01-31T10:00:00Z, serving localhost:35001
 ratio = 2.72
-2 passed in 0.31s
+============ 2 passed in 9.31s ============
 """
 SECOND = """collected 2 items
 run in /var/tmp/other_9/ws pid 90312 at 0x55e1b2c4e9d0 on port 7
 started 2025-12-01 23:59:59.125+02:00, serving localhost:51920
 ratio = 2.72
-2 passed in 71.90s (0:01:11)
+====== 2 passed in 71.90s (0:01:11) =======
 """
 OTHER = SECOND.replace("2.72", "2.73").replace("2 passed", "1 failed, 1 passed")
 
@@ -42,8 +42,9 @@ def test_other_results_stay_different() -> None:
         ("pid=12, pid: 13", "pid=<normalized>, pid: <normalized>"),
         ("<X object at 0x7f00aa01>", "<X object at <normalized>>"),
         ("http://127.0.0.1:8080/x", "http://127.0.0.1:<normalized>/x"),
-        ("== 1 failed, 2 passed in 0.12s ==", "== 1 failed, 2 passed in <normalized> =="),
+        ("== 1 failed, 2 passed in 0.12s ==", "===== 1 failed, 2 passed in <normalized> ====="),
         ("===== 3 passed in 1.02s =====", "===== 3 passed in <normalized> ====="),
+        ("======= short test summary info =======", "======= short test summary info ======="),
         ("took 5 ms", "took <normalized>"),
     ],
 )

@@ -23,7 +23,7 @@ __all__ = ["app", "main"]
 
 EXIT_CODES = """Exit codes: 0 as expected · 1 graded, and rejected · 2 usage · 3 invalid input,
 calibration or ungradable · 4 sandbox or runtime unavailable · 5 integrity · 130 interrupted
-(143 on SIGTERM). The most serious wins: 5 > 130 > 4 > 3 > 1 > 0."""
+(143 on SIGTERM). The most serious wins: 5 > 130 > 143 > 4 > 3 > 2 > 1 > 0."""
 
 app = typer.Typer(
     name="assay",
@@ -35,12 +35,16 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("run")(run.run)
-app.command("check")(check.check)
-app.command("show")(show.show)
+app.command("run", short_help="Grade candidates in jails, and print the table.")(run.run)
+app.command(
+    "check", short_help="Verify that a suite's own candidates get the verdicts they declare."
+)(check.check)
+app.command("show", short_help="Explain a run, or why one trial was rejected.")(show.show)
 app.add_typer(new.app, name="new")
-app.command("lock")(new.lock)
-app.command("doctor")(host.doctor)
+app.command("lock", short_help="Pin the digests of a suite's tasks in suite.json.")(new.lock)
+app.command("doctor", short_help="Tell what this host's sandbox offers, and how to fix the rest.")(
+    host.doctor
+)
 app.command("plugins")(host.plugins)
 app.command("schema")(host.schema)
 

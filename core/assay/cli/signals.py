@@ -25,4 +25,7 @@ def stop_by_exception() -> None:
 
 
 def _stop(number: int, frame: object) -> None:
+    # One is enough: a second signal must not break into the cleaning up.
+    for other in ending_signals():
+        signal.signal(other, signal.SIG_IGN)
     raise Stopped(number)
