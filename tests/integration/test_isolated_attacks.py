@@ -314,6 +314,8 @@ BY_THE_TEST = {
     "module-set": "\n    cand.f = lambda n: n",
     "argument": "class Own: pass\n    cand.f(Own())",
     "argument-changed": "a = [1]\n    cand.f(len(a)); cand.g(a); a.append(2)",
+    "process-state": "import os\n    os.environ['A'] = 'b'",
+    "subprocess": "import subprocess, sys\n    subprocess.run([sys.executable, '-m', 'cand'])",
     "class": "class Own: pass\n    cand.f(Own)",
     "thread": "import threading\n    t = threading.Thread(target=lambda: run(cand.f))\n"
     "    t.start(); t.join()",
@@ -350,6 +352,16 @@ def test_a_file_that_can_not_be_isolated_makes_the_grader_unfit():
 
     with pytest.raises(GraderUnfit, match="a test file can't be isolated: star-import"):
         isolated(tests, RIGHT, expect=("test_a",))
+
+
+def test_a_path_that_only_the_tests_have_is_refused():
+    tests = "import cand\ndef test_a(tmp_path): assert cand.g(str(tmp_path / 'x')) > 0\n"
+    tests += "def test_b(): assert cand.g('/tmp/other') == 10\n"
+
+    facts = isolated(tests, RIGHT, expect=("test_a", "test_b"))
+
+    assert found(facts) == {"test_a": "failed", "test_b": "passed"}
+    assert facts.codes == ("path",)
 
 
 def test_a_lost_worker_costs_one_test_only():

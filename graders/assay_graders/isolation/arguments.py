@@ -28,6 +28,16 @@ _FUNCTIONS = (
 )
 
 
+_PURE = frozenset(
+    {
+        *("builtins", "collections", "decimal", "fractions", "functools", "itertools", "math"),
+        *("_operator", "operator", "statistics", "string"),
+    }
+)
+"""Modules whose functions do the same in any process; classes go by name from all modules."""
+_IMPURE = (open, print, input, eval, exec, compile, globals, locals, vars, dir, breakpoint)
+
+
 class Lent:
     """Objects of the driver that the worker knows by a token."""
 
@@ -109,6 +119,8 @@ def _in_library(value: Any) -> tuple[str, str] | None:
     if not isinstance(module, str) or not isinstance(name, str):
         return None
     if module.partition(".")[0] not in sys.stdlib_module_names or "<" in name:
+        return None
+    if not isinstance(value, type) and (module not in _PURE or value in _IMPURE):
         return None
     found: Any = importlib.import_module(module)
     for part in name.split("."):

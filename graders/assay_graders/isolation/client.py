@@ -7,20 +7,18 @@ swallows an exception changes nothing about how it is judged.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sys
+import re
 import threading
 import time
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from ..wire.faults import WireFault
-from ..wire.frames import FrameStream
-from ..wire.stdlib import BUILTIN_TYPES
+from ..wire.frames import MAX_FRAME_BYTES, FrameStream
 from ..wire.text import pack, unpack
 from ..wire.values import Codec
+from .notes import Notes
 from .protocol import (
     ANSWER,
     CALL_BACK,
@@ -36,6 +34,9 @@ from .protocol import (
 from .refusals import Refusal, TimeUp, WorkerLost
 
 __all__ = ["Client", "Noted"]
+
+
+_TEMPORARY = re.compile(rb'"(/tmp/[^"]*)"')
 
 
 class Noted:
@@ -58,8 +59,9 @@ class Client:
         self._max_trips = max_trips
         self._thread = threading.get_ident()
         self._nesting = 0
-        self._warnings: list[tuple[str, type[Warning]]] = []
+        self._notes = Notes(codec)
         self._is_lost = False
+        self._random = b""
         self._in_frame = False
         self._is_due = False
         self.until = 0.0
@@ -85,7 +87,10 @@ class Client:
         return self.noted
 
     def time_is_up(self) -> None:
-        """The test in progress reached its time limit: raise TimeUp, now or after the frame."""
+        """The test in progress reached its time limit: raise TimeUp, now or after the frame.
+
+        In the middle of a frame it may not strike. The host knows the limit and answers in time.
+        """
         self._is_due = self._in_frame
         if not self._in_frame:
             self.noted.lost = self.noted.lost or "time"
@@ -135,13 +140,14 @@ class Client:
             raise self._lose("trips")
         if self._nesting >= MAX_NESTING:
             raise self._lose("nesting")
+        number = self._number()
+        frame = self._packed([number, word, *parts])
         self.noted.trips += 1
         self.total_trips += 1
         self._nesting += 1
         in_step = False
         try:
-            number = int.from_bytes(os.urandom(6), "big")
-            self._send([number, word, *parts])
+            self._send(frame)
             answer = self._answered(number)
             in_step = True
         finally:
@@ -150,10 +156,16 @@ class Client:
                 self._is_lost = True
                 self.noted.lost = self.noted.lost or "interrupted"
         # A filter may turn a warning into an exception: never in the middle of an exchange.
-        while self._warnings and self._nesting == 0:
-            text, kind = self._warnings.pop(0)
-            warnings.warn(text, kind, stacklevel=4)
+        if self._nesting == 0:
+            self._notes.warn()
         return self._outcome(answer)
+
+    def _number(self) -> int:
+        """A number that the worker can't know before it is asked."""
+        if not self._random:
+            self._random = os.urandom(6 * 500)
+        number, self._random = int.from_bytes(self._random[:6], "big"), self._random[6:]
+        return number
 
     def _outcome(self, answer: list[Any]) -> list[Any]:
         if answer[1] == OK and len(answer) >= 3:
@@ -192,67 +204,57 @@ class Client:
         except Exception as error:
             # The verdict of an assertion must not be in the candidate's hands.
             self.noted.failed_back |= isinstance(error, AssertionError)
-            self._send([number, RAISE, ("ref", self.describe_error(error))])
+            answer = [number, RAISE, ("ref", self.describe_error(error))]
         else:
-            self._send([number, OK, self.encode(result)])
+            answer = [number, OK, self.encode(result)]
+        self._send(self._packed(answer))
 
-    def _send(self, message: list[Any]) -> None:
-        left = 0 if not self.until else max(1, round((self.until - time.monotonic()) * 1000))
+    def _packed(self, message: list[Any]) -> bytes:
+        """A message as a frame; refused when it names what only this jail's /tmp has."""
         try:
             frame = pack(message)
-            with self._frame():
+        except WireFault:
+            raise self.refuse("argument-size", by_test=True) from None
+        if len(frame) > MAX_FRAME_BYTES:
+            raise self.refuse("argument-size", by_test=True)
+        if b'"/tmp/' in frame and any(map(_is_of_this_jail, _TEMPORARY.findall(frame))):
+            raise self.refuse("path")
+        return frame
+
+    def _send(self, frame: bytes) -> None:
+        left = 0 if not self.until else max(1, round((self.until - time.monotonic()) * 1000))
+        try:
+            self._in_frame = True
+            try:
                 self._stream.send(FORWARD + left.to_bytes(MILLISECONDS, "big") + frame)
+            finally:
+                self._in_frame = False
         except WireFault as fault:
-            raise self._lose("argument-size", fault) from None
+            raise self._lose("gone", fault) from None
+        if self._is_due:
+            self.time_is_up()
 
     def _received(self) -> list[Any]:
         """The worker's next message without what it noted by the way."""
         try:
-            with self._frame():
+            self._in_frame = True
+            try:
                 envelope = self._stream.recv() or b""
+            finally:
+                self._in_frame = False
+            if self._is_due:
+                self.time_is_up()
             if envelope[:1] != ANSWER:
                 raise self._lose(envelope[1:].decode("ascii") or "gone")
             message = unpack(envelope[1:])
             if type(message) is not list or len(message) < 3:
                 raise WireFault("a message is not a list")
             *message, noted = message
-            self._pass_on(noted)
+            if self._notes.pass_on(noted):
+                self.level(2)
         except WireFault as fault:
             raise self._lose("protocol", fault) from None
         return message
-
-    @contextlib.contextmanager
-    def _frame(self) -> Iterator[None]:
-        """Where the time limit may not strike: the host knows it and answers in time."""
-        self._in_frame = True
-        try:
-            yield
-        finally:
-            self._in_frame = False
-        if self._is_due:
-            self.time_is_up()
-
-    def _pass_on(self, noted: Any) -> None:
-        """Give out what the candidate printed, and warnings, as if they came from here."""
-        if type(noted) is not list:
-            raise WireFault("a message has no notes")
-        for note in noted:
-            if type(note) is not list or not note or type(note[0]) is not str:
-                raise WireFault("a note has another form")
-            texts = [self._codec.decode(part) for part in note[1:]]
-            if not all(type(text) is str for text in texts):
-                raise WireFault("a note is not text")
-            if note[0] in ("stdout", "stderr") and len(texts) == 1:
-                self.level(2)
-                getattr(sys, note[0]).write(texts[0])
-            elif note[0] == "warning" and len(texts) == 2:
-                kind = BUILTIN_TYPES.get(texts[0], Warning)
-                if not issubclass(kind, Warning):
-                    raise WireFault("a warning is none")
-                self.level(2)
-                self._warnings.append((texts[1], kind))
-            else:
-                raise WireFault("a note of an unknown kind")
 
     def lose_protocol(self) -> WorkerLost:
         """The worker broke a rule of the exchange; an exception to raise."""
@@ -266,6 +268,12 @@ class Client:
         error = WorkerLost(code)
         error.__cause__ = cause
         return error
+
+
+def _is_of_this_jail(path: bytes) -> bool:
+    """Whether a path leads to what only this jail has: files that a test made."""
+    folder = os.path.dirname(path)
+    return os.path.lexists(path) or (folder != b"/tmp" and os.path.lexists(folder))
 
 
 def _nothing(*_: Any) -> Any:

@@ -7,7 +7,15 @@ from typing import Any
 
 from ..wire.stdlib import BUILTIN_TYPES
 
-__all__ = ["CONTENTS", "MUTABLE_CONTENTS", "SPECIALS", "content_type", "describe_class", "found_by"]
+__all__ = [
+    "CONTENTS",
+    "MUTABLE_CONTENTS",
+    "SPECIALS",
+    "content_type",
+    "describe_class",
+    "found_by",
+    "inherited",
+]
 
 SPECIALS = (
     *("__call__", "__len__", "__iter__", "__next__", "__reversed__", "__getitem__"),
@@ -32,7 +40,8 @@ MUTABLE_CONTENTS: tuple[type, ...] = (dict, list, set, bytearray)
 
 def describe_class(kind: type) -> list[Any]:
     """Name, module, qualified name, whether that leads to it, special methods, content type,
-    and who defines `==`, `hash` and `in` ("own", "base" or "object").
+    who defines `==`, `hash` and `in` ("own", "base" or "object"), and the methods of the
+    content type that the class replaces.
     """
     base = content_type(kind)
     is_whole = base in CONTENTS or issubclass(kind, BaseException)
@@ -41,6 +50,9 @@ def describe_class(kind: type) -> list[Any]:
         for name in SPECIALS
         if _has(kind, name) and (not is_whole or _definer(kind, name) == "own")
     ]
+    shadowed = (
+        [] if base not in CONTENTS else [name for name in inherited(base) if _is_own(kind, name)]
+    )
     return [
         _text(kind, "__name__"),
         _text(kind, "__module__"),
@@ -51,7 +63,13 @@ def describe_class(kind: type) -> list[Any]:
         _definer(kind, "__eq__"),
         _definer(kind, "__hash__"),
         _definer(kind, "__contains__"),
+        shadowed,
     ]
+
+
+def inherited(base: type | None) -> list[str]:
+    """Names of a built-in type's methods, without the special ones."""
+    return [name for name in dir(base) if not name.startswith("_")]
 
 
 def content_type(kind: type) -> type | None:
@@ -74,6 +92,10 @@ def _has(kind: type, name: str) -> bool:
     if getattr(kind, name, None) is None:
         return False
     return getattr(object, name, None) is not getattr(kind, name)
+
+
+def _is_own(kind: type, name: str) -> bool:
+    return _definer(kind, name) == "own"
 
 
 def _definer(kind: type, name: str) -> str:

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+import types
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,10 +33,15 @@ _ALLOWED = {
     "marshal.loads": _IMPORTERS | {"_pytest.assertion.rewrite"},
     "pickle.find_class": frozenset[str](),
 }
+_PROCESS_STATE = frozenset({"os.putenv", "os.unsetenv", "os.chdir"})
+_PROGRAMS = frozenset({"subprocess.Popen", "os.exec", "os.posix_spawn", "os.fork", "os.system"})
 
 
 def close_code_paths(client: Client, tests: str) -> None:
     """From now on no text becomes code and nothing is unpickled, for the rest of the process.
+
+    What a test does to its process, or starts beside it, would not reach the candidate: that
+    is refused as well.
 
     `tests` is the folder of the test files: what they do directly is theirs to answer for.
     """
@@ -43,6 +49,10 @@ def close_code_paths(client: Client, tests: str) -> None:
     def watch(event: str, _: Any) -> None:
         allowed = _ALLOWED.get(event)
         if allowed is None:
+            if event in _PROGRAMS:
+                raise client.refuse("subprocess", by_test=True)
+            if event in _PROCESS_STATE and _by_a_test(sys._getframe(1), tests):
+                raise client.refuse("process-state", by_test=True)
             return
         frame = sys._getframe(1)
         # A name is no proof, but only trusted code runs in this process.
@@ -53,6 +63,12 @@ def close_code_paths(client: Client, tests: str) -> None:
         raise client.refuse("code", by_test=_is_below(frame.f_code.co_filename, tests))
 
     sys.addaudithook(watch)
+
+
+def _by_a_test(frame: types.FrameType | None, tests: str) -> bool:
+    while frame is not None and frame.f_globals.get("__name__") in ("os", "_pytest.monkeypatch"):
+        frame = frame.f_back
+    return frame is not None and _is_below(frame.f_code.co_filename, tests)
 
 
 def _is_below(path: str, folder: str) -> bool:

@@ -7,6 +7,7 @@ value is done here, on content, or refused; the candidate may only object to an 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -110,6 +111,8 @@ def _namespace(stand_in: StandIn, bases: tuple[type, ...]) -> dict[str, Any]:
         found |= {"__slots__": (), "__str__": _nullary("str"), "__repr__": _nullary("repr")}
     for name in stand_in.specials:
         found[name] = _special(name)
+    for name in stand_in.shadowed:
+        found[name] = property(functools.partial(_read_own, name))
     if is_error:
         found["__str__"] = _error_text
     found |= {"__eq__": _equal, "__ne__": _not_equal, "__hash__": _hash_of(stand_in)}
@@ -141,6 +144,10 @@ def _nullary(word: str) -> Callable[[Any], Any]:
 
 
 def _get_attribute(self: Any, name: str) -> Any:
+    return _Bound.exchange.read(self, name)
+
+
+def _read_own(name: str, self: Any) -> Any:
     return _Bound.exchange.read(self, name)
 
 

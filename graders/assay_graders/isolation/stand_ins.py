@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from ..wire.faults import WireFault
-from .described import CONTENTS, MUTABLE_CONTENTS, SPECIALS
+from .described import CONTENTS, MUTABLE_CONTENTS, SPECIALS, inherited
 
 __all__ = ["StandIn", "keep", "read_stand_in", "stand_in_of"]
 
 _MAX_NAME = 500
 _DEFINERS = ("own", "base", "object", "none")
 _CONTENT_NAMES = ("", *(kind.__name__ for kind in (*CONTENTS, *MUTABLE_CONTENTS)))
+_TYPES = {kind.__name__: kind for kind in CONTENTS}
 _FUNCTIONS = ("function", "builtin_function_or_method", "method")
 
 
@@ -24,12 +25,13 @@ class StandIn:
         self.specials = frozenset(fields[4])
         self.content: str = fields[5]
         self.compared_by, self.hashed_by, self.contains_by = fields[6:9]
+        self.shadowed: list[str] = fields[9]
         self.is_function = self.module == "builtins" and self.name in _FUNCTIONS
 
 
 def read_stand_in(fields: list[Any]) -> StandIn:
     """The description that a worker sent, already decoded; raises WireFault."""
-    if len(fields) != 9:
+    if len(fields) != 10:
         raise WireFault("a class has another number of properties")
     names, specials = (*fields[:3], fields[5], *fields[6:9]), fields[4]
     if not all(type(name) is str and len(name) <= _MAX_NAME for name in names):
@@ -38,6 +40,9 @@ def read_stand_in(fields: list[Any]) -> StandIn:
         raise WireFault("a class has unknown special methods")
     if fields[5] not in _CONTENT_NAMES or not set(fields[6:9]) <= set(_DEFINERS):
         raise WireFault("a class has unknown properties")
+    base = _TYPES.get(fields[5])
+    if type(fields[9]) is not list or not all(name in inherited(base) for name in fields[9]):
+        raise WireFault("a class replaces methods that its content does not have")
     if type(fields[3]) is not bool or "\0" in "".join(names):
         raise WireFault("a class has unknown properties")
     return StandIn(fields)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import binascii
 import math
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from . import stdlib
 from .faults import WireFault
@@ -31,6 +31,8 @@ __all__ = ["MAX_DEPTH", "MAX_INT_BITS", "MAX_NODES", "Codec"]
 MAX_DEPTH = 64
 MAX_NODES = 1_000_000
 MAX_INT_BITS = 1 << 18
+
+_SMALL = 1 << 52
 
 REFERENCE = "ref"
 
@@ -64,6 +66,12 @@ class Codec:
         `refer` gives the payload of a reference to a value that is not plain; without it, and
         for what is too deep, too large or a NaN, WireFault is raised.
         """
+        kind = type(value)
+        # Most values are small numbers and short texts.
+        if value is None or kind is bool or (kind is int and -_SMALL < value < _SMALL):
+            return value
+        if kind is str and value.isascii():
+            return value
         return _Encoder(self, refer)(value, 0)
 
     def decode(self, tree: Any, resolve: Refer | None = None) -> Any:
@@ -71,6 +79,9 @@ class Codec:
 
         Raises WireFault; then nothing of the tree was kept.
         """
+        kind = type(tree)
+        if tree is None or kind is int or kind is bool or kind is float:
+            return tree
         return _Decoder(self, resolve)(tree, 0)
 
     def dumps(self, value: Any) -> bytes:
@@ -164,18 +175,6 @@ class _Decoder:
         self._codec = codec
         self._resolve = resolve
         self._left = codec.max_nodes
-        self._tags: dict[str, Callable[[Any, int], Any]] = {
-            "u": lambda payload, _: text_of(payload),
-            "f": lambda payload, _: self._special(payload),
-            "i": lambda payload, _: self._int(payload),
-            "t": lambda payload, depth: tuple(self._items(payload, depth)),
-            "d": self._dict,
-            "set": lambda payload, depth: self._set(set, payload, depth),
-            "fset": lambda payload, depth: self._set(frozenset, payload, depth),
-            "b": lambda payload, _: bytes_of(payload),
-            "ba": lambda payload, _: bytearray(bytes_of(payload)),
-            "type": lambda payload, _: type_of(payload),
-        }
 
     def __call__(self, tree: Any, depth: int) -> Any:
         self._left -= 1
@@ -201,9 +200,9 @@ class _Decoder:
             if self._resolve is None:
                 raise WireFault("a reference where only plain values are allowed")
             return self._resolve(payload)
-        decode = self._tags.get(tag)
+        decode = self._TAGS.get(tag)
         if decode is not None:
-            return decode(payload, depth)
+            return decode(self, payload, depth)
         known = stdlib.tagged(tag)
         if known is None:
             raise WireFault("an unknown tag")
@@ -264,6 +263,19 @@ class _Decoder:
         if payload == "nan" and not self._codec.nan:
             raise WireFault("a number is not a number")
         return float(payload)
+
+    _TAGS: ClassVar[dict[str, Callable[[_Decoder, Any, int], Any]]] = {
+        "u": lambda self, payload, depth: text_of(payload),
+        "f": lambda self, payload, depth: self._special(payload),
+        "i": lambda self, payload, depth: self._int(payload),
+        "t": lambda self, payload, depth: tuple(self._items(payload, depth)),
+        "d": lambda self, payload, depth: self._dict(payload, depth),
+        "set": lambda self, payload, depth: self._set(set, payload, depth),
+        "fset": lambda self, payload, depth: self._set(frozenset, payload, depth),
+        "b": lambda self, payload, depth: bytes_of(payload),
+        "ba": lambda self, payload, depth: bytearray(bytes_of(payload)),
+        "type": lambda self, payload, depth: type_of(payload),
+    }
 
 
 _SETS: dict[type, str] = {set: "set", frozenset: "fset"}
