@@ -17,7 +17,6 @@ __all__ = ["program_bundle"]
 
 _ALIAS = "_assay"
 """Name of the package in the jail, so that no candidate's module is mistaken for one of it."""
-_PACKAGES = ("", ".isolation", ".wire")
 _LOADER = """
 import _frozen_importlib, marshal, sys
 class Loader:
@@ -30,24 +29,25 @@ class Loader:
         module.__tracebackhide__ = True
         exec(marshal.loads(CODES[module.__name__]), module.__dict__)
 sys.meta_path.insert(0, Loader())
-from {alias}.isolation.{main} import main
+from {alias}.{package}.{main} import main
 main()
 """
 
 
 @functools.cache
-def program_bundle(main: str) -> Mount:
-    """`isolation.MAIN` with all that it may import, as /assay/MAIN.pyc."""
-    codes = {f"{_ALIAS}{package}": _compiled("", f"{_ALIAS}{package}") for package in _PACKAGES}
-    for package in _PACKAGES[1:]:
-        for file in sorted(files(f"assay_graders{package}").iterdir(), key=lambda f: f.name):
+def program_bundle(main: str, package: str = "isolation") -> Mount:
+    """`PACKAGE.MAIN` with all that it may import, as /assay/MAIN.pyc."""
+    packages = ("", f".{package}", ".wire")
+    codes = {f"{_ALIAS}{name}": _compiled("", f"{_ALIAS}{name}") for name in packages}
+    for place in packages[1:]:
+        for file in sorted(files(f"assay_graders{place}").iterdir(), key=lambda f: f.name):
             name = file.name.removesuffix(".py")
             if file.name.endswith(".py") and name != "__init__":
-                full = f"{_ALIAS}{package}.{name}"
+                full = f"{_ALIAS}{place}.{name}"
                 codes[full] = _compiled(file.read_text(encoding="utf-8"), full)
-    packages = {f"{_ALIAS}{package}" for package in _PACKAGES}
-    source = f"CODES = {codes!r}\nPACKAGES = {packages!r}\n" + _LOADER.format(
-        alias=_ALIAS, main=main
+    known = {f"{_ALIAS}{name}" for name in packages}
+    source = f"CODES = {codes!r}\nPACKAGES = {known!r}\n" + _LOADER.format(
+        alias=_ALIAS, package=package, main=main
     )
     header = importlib.util.MAGIC_NUMBER + bytes(12)
     content = header + _compiled(source, main)

@@ -12,7 +12,6 @@ import secrets
 import time
 from collections.abc import Mapping
 from enum import Enum
-from importlib.resources import files
 from types import TracebackType
 from typing import Any
 
@@ -23,20 +22,28 @@ from assay.api import (
     Command,
     GradeContext,
     Mount,
-    MountKind,
     Outcome,
     Session,
 )
-from assay_graders.jailed import program, settled, tool
+from assay_graders.bundle import program_bundle
+from assay_graders.jailed import settled, tool
 from assay_graders.wire.faults import WireFault
 from assay_graders.wire.frames import MAX_FRAME_BYTES
 from assay_graders.wire.text import unpack
 from assay_graders.wire.values import Codec
 
-__all__ = ["Answer", "AnswerKind", "Breach", "Conversation", "Gone", "programs", "worker_command"]
+__all__ = [
+    "Answer",
+    "AnswerKind",
+    "Breach",
+    "Conversation",
+    "Gone",
+    "worker_command",
+    "worker_files",
+]
 
 _CHANNEL = "call"
-_PROGRAM = "call_worker.py"
+_PROGRAM = "/assay/worker.pyc"
 _GRACE = 60.0
 _NONCE_BYTES = 16
 _SILENT = "the process ended without an answer"
@@ -75,26 +82,15 @@ class Answer:
     after: tuple[list[Any], dict[str, Any]] | None = None
 
 
-def programs() -> tuple[Mount, ...]:
-    """The worker's program and the wire, as files of the jail."""
-    wire = {
-        module.name: module.read_bytes()
-        for module in files("assay_graders.wire").iterdir()
-        if module.name.endswith(".py")
-    }
-    return (
-        program(_PROGRAM),
-        *(
-            Mount(f"/assay/assay_graders/wire/{name}", MountKind.FILE, content=wire[name])
-            for name in sorted(wire)
-        ),
-    )
+def worker_files() -> tuple[Mount, ...]:
+    """The worker's program, as a file of the jail."""
+    return (program_bundle("worker", "called"),)
 
 
 def worker_command(ctx: GradeContext, roots: tuple[str, ...], *, nan: bool) -> Command:
     """Start the worker; it imports from `roots`, absolute folders of the jail."""
     config = json.dumps({"roots": list(roots), "nan": nan})
-    argv = (tool(ctx, "python"), "-I", "-B", *_bytecode(ctx), f"/assay/{_PROGRAM}", config)
+    argv = (tool(ctx, "python"), "-I", "-B", *_bytecode(ctx), _PROGRAM, config)
     return Command(argv=tuple(part.encode("utf-8") for part in argv), cwd="/workspace")
 
 

@@ -22,8 +22,8 @@ from assay_graders.calls.conversation import (
     Breach,
     Conversation,
     Gone,
-    programs,
     worker_command,
+    worker_files,
 )
 from assay_graders.calls.functions import Function
 from assay_graders.jailed import HIDDEN, settled
@@ -45,7 +45,7 @@ def require_worker(ctx: GradeContext) -> None:
     """Raise GraderUnfit when the worker's program can't start in this runtime at all."""
     command = worker_command(ctx, (), nan=False)
     probe = attrs.evolve(command, argv=(*command.argv[:-1], b"probe"))
-    with ctx.jail(Profile.WORKER, extra=programs(), leave_out=everything(ctx.tree)) as session:
+    with ctx.jail(Profile.WORKER, extra=worker_files(), leave_out=everything(ctx.tree)) as session:
         outcome = settled(session.run(_patient(ctx, probe)))
     if outcome.status is not OutcomeStatus.EXITED or outcome.exit_code != 0:
         raise GraderUnfit(f"grader {ctx.spec.id}: its worker does not start in this runtime")
@@ -126,7 +126,7 @@ class Oracle:
             self.ctx.jail(
                 Profile.HIDDEN,
                 hidden=True,
-                extra=programs(),
+                extra=worker_files(),
                 leave_out=everything(self.ctx.tree),
             )
         )

@@ -21,8 +21,8 @@ from assay_graders.calls.conversation import (
     Breach,
     Conversation,
     Gone,
-    programs,
     worker_command,
+    worker_files,
 )
 from assay_graders.calls.functions import Function
 from assay_graders.calls.judging import EXACT, matches, raised, shown
@@ -130,7 +130,7 @@ class CaseRun:
     def _group(self, group: list[tuple[Call, ...]]) -> None:
         command = worker_command(self.ctx, self.roots, nan=self.codec.nan)
         with (
-            self.ctx.jail(Profile.WORKER, extra=programs(), leave_out=self.lacks) as session,
+            self.ctx.jail(Profile.WORKER, extra=worker_files(), leave_out=self.lacks) as session,
             Conversation(self.ctx, session, command, self.codec) as worker,
         ):
             try:

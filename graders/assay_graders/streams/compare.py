@@ -1,7 +1,7 @@
 """Whether a program's output is what it must be: bytes against bytes.
 
-`exact` compares every byte. `whitespace` compares the words of each line and forgives spaces at
-its end and empty lines at the end of the output, so that no program fails for a last line feed.
+`exact` compares every byte. `whitespace` compares the words of each line, however many spaces are
+around them, and forgives empty lines at the end, so that no program fails for a last line feed.
 With a tolerance the words are compared one by one, and two that are written as decimal numbers
 may be apart. Bytes stay bytes: output that is not text is never repaired.
 """

@@ -1,6 +1,6 @@
 """Calls functions that it is told about, and answers with what came of it.
 
-Started as `python -I -B call_worker.py CONFIG` with CONFIG a JSON object: `roots` (absolute
+Started as `python -I -B worker.pyc CONFIG` with CONFIG a JSON object: `roots` (absolute
 folders to import from) and `nan` (whether NaN may be sent). `CONFIG` may be the word `probe`:
 then it only shows that it can start. It is told inputs and no expected values, so that the code
 it calls may own this process. `sys.path` grows only after everything is imported that the
@@ -16,13 +16,11 @@ import os
 import sys
 from typing import Any
 
-sys.path.insert(0, "/assay")
+from ..wire.faults import WireFault
+from ..wire.frames import FrameStream
+from ..wire.values import Codec
 
-from assay_graders.wire.faults import WireFault
-from assay_graders.wire.frames import FrameStream
-from assay_graders.wire.values import Codec
-
-sys.path.remove("/assay")
+__all__ = ["main"]
 
 MESSAGE_CHARACTERS = 4_000
 LEAVE = os._exit
@@ -88,7 +86,10 @@ def serve(config: dict[str, Any], channel: int) -> None:
         stream.send(answer(codec, codec.loads(frame)))
 
 
-if __name__ == "__main__" and sys.argv[1] != "probe":
+def main() -> None:
+    """Start the program."""
+    if sys.argv[1] == "probe":
+        return
     try:
         serve(json.loads(sys.argv[1]), int(os.environ.pop("ASSAY_CHANNEL_CALL")))
         sys.stdout.flush()
