@@ -134,6 +134,33 @@ def test_dotted_names_exceptions_of_the_candidate_and_changed_arguments():
     assert "[1, 2]" in facts.tests[1].message_private
 
 
+@pytest.mark.parametrize("target", ["json:dumps", "pytest:main", "_assay:x", "sys:exit", "no:f"])
+def test_only_modules_below_the_roots_are_graded(target: str):
+    case = {"id": "c", "call": target, "args": [1], "raises": "BaseException"}
+    facts = grade_calls(GOLD, [case])
+
+    assert outcomes(facts) == {"c": TestOutcome.FAILED}
+
+
+def test_packages_and_folders_without_an_init_are_found():
+    tree = {
+        "src/shop/cart.py": "def one(): return 1\n",
+        "lib/deep/__init__.py": "two = lambda: 2\n",
+    }
+    cases = [
+        {"id": "one", "call": "shop.cart:one", "expect": 1},
+        {"id": "two", "call": "deep:two", "expect": 2},
+    ]
+    facts = grade(
+        GRADERS["call"],
+        CallOptions("cases.json", roots=("src", "lib")),
+        tree,
+        hidden={"cases.json": json.dumps({"schema": 1, "cases": cases})},
+    )
+
+    assert facts.passed
+
+
 COUNTER = "calls = []\n\ndef count():\n    calls.append(1)\n    return len(calls)\n"
 
 

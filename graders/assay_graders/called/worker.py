@@ -26,13 +26,34 @@ MESSAGE_CHARACTERS = 4_000
 LEAVE = os._exit
 
 
-def find(target: str) -> Any:
-    """The object that `module:name.name` names."""
-    module, _, names = target.partition(":")
-    found: Any = importlib.import_module(module)
-    for name in names.split("."):
-        found = getattr(found, name)
-    return found
+class Finder:
+    """Finds functions in modules below the roots, and nowhere else."""
+
+    def __init__(self, roots: list[str]) -> None:
+        self._roots = tuple(f"{root}/" for root in roots)
+        self._checked: set[str] = set()
+
+    def find(self, target: str) -> Any:
+        """The object that `module:name.name` names; raises whatever an import can raise."""
+        module, _, names = target.partition(":")
+        self._check(module.partition(".")[0])
+        found: Any = importlib.import_module(module)
+        for name in names.split("."):
+            found = getattr(found, name)
+        return found
+
+    def _check(self, top: str) -> None:
+        """A module of the runtime that has the same name is not what is graded."""
+        if top in self._checked:
+            return
+        for finder in sys.meta_path:
+            spec = finder.find_spec(top, None)
+            if spec is not None:
+                places = [spec.origin, *(spec.submodule_search_locations or ())]
+                if not any(f"{place}/".startswith(self._roots) for place in places):
+                    raise ImportError(f"{top} is a module of the runtime")
+                break
+        self._checked.add(top)
 
 
 def class_name(kind: type) -> str:
@@ -56,11 +77,11 @@ def raised(error: BaseException) -> list[Any]:
     return [[class_name(kind) for kind in type(error).__mro__], text_of(error)]
 
 
-def answer(codec: Codec, question: list[Any]) -> bytes:
+def answer(codec: Codec, finder: Finder, question: list[Any]) -> bytes:
     """The frame that answers one question."""
     nonce, target, args, kwargs, after = question
     try:
-        function = find(target)
+        function = finder.find(target)
     except BaseException as error:
         return codec.dumps([nonce, "absent", text_of(error), None])
     try:
@@ -77,21 +98,22 @@ def serve(config: dict[str, Any], channel: int) -> None:
     """Answer until the other side closes the channel."""
     os.set_inheritable(channel, False)
     sys.path.extend(config["roots"])
-    codec = Codec(nan=config["nan"])
+    codec, finder = Codec(nan=config["nan"]), Finder(config["roots"])
     stream = FrameStream(channel)
     while True:
         frame = stream.recv()
         if frame is None:
             break
-        stream.send(answer(codec, codec.loads(frame)))
+        stream.send(answer(codec, finder, codec.loads(frame)))
 
 
 def main() -> None:
     """Start the program."""
-    if sys.argv[1] == "probe":
+    config = sys.argv.pop()
+    if config == "probe":
         return
     try:
-        serve(json.loads(sys.argv[1]), int(os.environ.pop("ASSAY_CHANNEL_CALL")))
+        serve(json.loads(config), int(os.environ.pop("ASSAY_CHANNEL_CALL")))
         sys.stdout.flush()
     finally:
         # Threads and exit handlers of the code that was called have nothing more to say.
