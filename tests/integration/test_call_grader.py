@@ -11,6 +11,7 @@ from support.grading import GENEROUS, GRADERS, grade, outcomes
 
 from assay.api import Facts, GraderRole, GraderUnfit, Limits, Reason, TestOutcome, Trust
 from assay_graders.call import CallOptions
+from assay_graders.calls import oracle
 
 CASES: list[dict[str, Any]] = [
     {"id": "small", "call": "calc:add", "args": [2, 3], "expect": 5},
@@ -132,6 +133,33 @@ def test_dotted_names_exceptions_of_the_candidate_and_changed_arguments():
     passed, failed = TestOutcome.PASSED, TestOutcome.FAILED
     assert list(outcomes(facts).values()) == [passed, failed, passed, passed, failed]
     assert "[1, 2]" in facts.tests[1].message_private
+
+
+def test_arguments_are_compared_beside_every_demand():
+    code = (
+        "def f(items):\n    items.append(1)\n    raise ValueError\ndef g(items): items.append(1)\n"
+    )
+    after = {"after": {"args": [[1]]}}
+    kept = {"after": {"args": [[]]}}
+    cases = [
+        {"id": "raises", "call": "calc:f", "args": [[]], "raises": "ValueError", **after},
+        {"id": "raises-kept", "call": "calc:f", "args": [[]], "raises": "ValueError", **kept},
+        {"id": "holds", "call": "calc:g", "args": [[]], "property": "p.py:p", **after},
+        {"id": "holds-kept", "call": "calc:g", "args": [[]], "property": "p.py:p", **kept},
+    ]
+    facts = grade_calls(code, cases, hidden={"p.py": "def p(*_):\n    return True\n"})
+
+    passed, failed = TestOutcome.PASSED, TestOutcome.FAILED
+    assert list(outcomes(facts).values()) == [passed, failed, passed, failed]
+
+
+def test_a_trusted_process_is_replaced_before_its_time_is_over(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(oracle, "FRESH_SECONDS", 0.0)
+    counts = "calls = []\ndef first(*_):\n    calls.append(1)\n    return len(calls) == 1\n"
+    case = {"call": "calc:add", "args": [1, 2], "property": "p.py:first"}
+    cases = [{"id": name, **case} for name in ("a", "b")]
+
+    assert grade_calls(GOLD, cases, hidden={"p.py": counts}).passed
 
 
 @pytest.mark.parametrize("target", ["json:dumps", "pytest:main", "_assay:x", "sys:exit", "no:f"])

@@ -8,6 +8,7 @@ property that fails, on a value that the candidate chose, is no pass.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import attrs
 from attrs import define, field
 
-from assay.api import Command, GradeContext, GraderUnfit, OutcomeStatus, Profile, Session
+from assay.api import Command, GradeContext, GraderUnfit, OutcomeStatus, Profile
 from assay_graders.calls.conversation import (
     Answer,
     AnswerKind,
@@ -32,6 +33,9 @@ from assay_graders.wire.faults import WireFault
 from assay_graders.wire.values import Codec
 
 __all__ = ["Oracle", "require_worker"]
+
+FRESH_SECONDS = 30.0
+"""How long a process is asked again: its clock also runs while candidates do."""
 
 _WALL = 60.0
 
@@ -55,8 +59,9 @@ def require_worker(ctx: GradeContext) -> None:
 class _Side:
     """One folder of hidden files, with the process that imports from it."""
 
-    session: Session
     conversation: Conversation
+    stack: contextlib.ExitStack
+    until: float
     dead: bool = False
 
 
@@ -67,7 +72,6 @@ class Oracle:
     ctx: GradeContext
     codec: Codec
     _sides: dict[str, _Side] = field(factory=dict, init=False)
-    _stack: contextlib.ExitStack = field(factory=contextlib.ExitStack, init=False)
 
     def reference(
         self, function: Function, args: list[Any], kwargs: Mapping[str, Any], *, after: bool
@@ -109,7 +113,7 @@ class Oracle:
         after: bool = False,
     ) -> Answer | None:
         folder, _, file = function.file.rpartition("/")
-        side = self._sides.get(folder) or self._open(folder)
+        side = self._side(folder)
         if side.dead:
             return None
         target = f"{file.removesuffix('.py')}:{function.name}"
@@ -119,20 +123,25 @@ class Oracle:
             side.dead = True
             return None
 
+    def _side(self, folder: str) -> _Side:
+        side = self._sides.get(folder)
+        if side is not None and not side.dead and time.monotonic() > side.until:
+            self._sides.pop(folder).stack.close()
+            side = None
+        if side is None:
+            side = self._sides[folder] = self._open(folder)
+        return side
+
     def _open(self, folder: str) -> _Side:
         root = f"{HIDDEN}/{folder}" if folder else HIDDEN
         command = _patient(self.ctx, worker_command(self.ctx, (root,), nan=self.codec.nan))
-        session = self._stack.enter_context(
-            self.ctx.jail(
-                Profile.HIDDEN,
-                hidden=True,
-                extra=worker_files(),
-                leave_out=everything(self.ctx.tree),
+        lacks = everything(self.ctx.tree)
+        with contextlib.ExitStack() as stack:
+            session = stack.enter_context(
+                self.ctx.jail(Profile.HIDDEN, hidden=True, extra=worker_files(), leave_out=lacks)
             )
-        )
-        conversation = Conversation(self.ctx, session, command, self.codec)
-        self._sides[folder] = _Side(session, conversation)
-        return self._sides[folder]
+            conversation = Conversation(self.ctx, session, command, self.codec)
+            return _Side(conversation, stack.pop_all(), time.monotonic() + FRESH_SECONDS)
 
     def _unfit(self, function: Function, problem: str) -> GraderUnfit:
         return GraderUnfit(f"grader {self.ctx.spec.id}: {function.file}:{function.name} {problem}")
@@ -146,4 +155,7 @@ class Oracle:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._stack.close()
+        with contextlib.ExitStack() as stack:
+            for side in self._sides.values():
+                stack.push(side.stack)
+        self._sides.clear()

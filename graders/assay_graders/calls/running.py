@@ -193,7 +193,9 @@ def _problem(call: Call, answer: Answer) -> str:
     if answer.kind is AnswerKind.NOT_PLAIN:
         return f"its value can't be compared: {answer.text}"
     if case.raises is not None:
-        return "" if raised(case.raises, answer) else f"must raise {case.raises.type}"
+        if raised(case.raises, answer):
+            return _after_problem(case.after, answer)
+        return f"must raise {case.raises.type}; {_shown_answer(answer)}"
     expected = call.expected
     if expected is not None and expected.kind is AnswerKind.RAISED:
         if answer.kind is AnswerKind.RAISED and answer.classes[:1] == expected.classes[:1]:
@@ -202,7 +204,7 @@ def _problem(call: Call, answer: Answer) -> str:
     if answer.kind is AnswerKind.RAISED:
         return _shown_answer(answer)
     if case.property is not None:
-        return ""
+        return _after_problem(case.after, answer)
     demanded = case.expect[0] if expected is None else expected.value
     if not matches(demanded, answer.value, case.tolerance or EXACT):
         return f"expected {shown(demanded)}\nreturned {shown(answer.value)}"
