@@ -111,6 +111,7 @@ def _measure(
             "base": base_of(run.hidden),
             "tests": [f"{base_of(run.hidden)}/{test}" for test in tests],
             "modules": split.modules,
+            "tops": split.tops,
             "nan": run.nan,
             "test_seconds": run.test_seconds,
             "max_trips": _MAX_TRIPS,

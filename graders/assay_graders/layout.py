@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from attrs import frozen
 
-from assay.api import ChangeSet, EntryKind, RelPath, Task, TreeManifest
+from assay.api import ChangeSet, EntryKind, Op, RelPath, Task, TreeManifest
 
 __all__ = ["SplitTree", "split_tree"]
 
@@ -18,11 +18,13 @@ _CODE = (".py", ".pyc", ".so", ".pth")
 class SplitTree:
     """`modules` maps dotted names to whether they are packages; the rest are paths to leave out.
 
+    `tops` are the top-level names among them that are not only the candidate's addition.
     The driver's tree lacks all code below the roots and whatever the candidate changed, the
     worker's lacks the tests.
     """
 
     modules: dict[str, bool]
+    tops: tuple[str, ...]
     driver_lacks: tuple[RelPath, ...]
     worker_lacks: tuple[RelPath, ...]
 
@@ -43,13 +45,17 @@ def split_tree(
         if path.endswith(_CODE) and not _belongs_to_tests(path, roots, tests)
     ]
     modules: dict[str, bool] = {}
-    for _, inside in code:
+    tops: set[str] = set()
+    added = {change.path for change in changes.changes if change.op is Op.ADDED}
+    for path, inside in code:
         for name, is_package in _names(inside):
             modules[name] = modules.get(name, False) or is_package
+            tops |= set() if path in added else {name.partition(".")[0]}
     changed = {change.path for change in changes.changes} & set(files)
     all_tests = {*tests, *_visible_tests(task)} & {str(path) for path in files}
     return SplitTree(
         modules=modules,
+        tops=tuple(sorted(tops)),
         driver_lacks=tuple(sorted({path for path, _ in code} | changed)),
         worker_lacks=tuple(sorted(path for path in files if str(path) in all_tests)),
     )

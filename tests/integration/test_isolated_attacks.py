@@ -336,6 +336,16 @@ def test_a_module_that_the_runtime_has_itself_makes_the_grader_unfit():
         isolated(TWO, RIGHT, expect=("test_a", "test_b"), tree={"src/pluggy.py": "x = 1\n"})
 
 
+def test_a_module_that_the_candidate_adds_makes_nothing_unfit_and_hides_nothing():
+    tree = {"src/pytest.py": "raise SystemExit(0)\n", "src/pluggy.py": "import os\nos._exit(0)\n"}
+
+    facts = isolated(
+        "import pytest\n" + TWO, RIGHT, expect=("test_a", "test_b"), tree=tree, added=tuple(tree)
+    )
+
+    assert facts.passed
+
+
 def test_an_argument_that_the_candidate_changes_is_no_change_of_the_tests():
     source = "def f(values): values.append(1)\n"
     tests = (

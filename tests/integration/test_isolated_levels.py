@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from support.grading import outcomes
+import pytest
+from support.grading import GRADERS, grade, outcomes
 from support.isolation import isolated
 
 from assay.api import TestOutcome, Trust
@@ -259,3 +260,23 @@ def test_what_each_level_needs_works_and_wrong_code_still_fails():
     counts = {int(key[-1]): facts.measures[key] for key in facts.measures if "level" in key}
     assert counts[4] == 1
     assert counts[3] == 7
+
+
+VISIBLE = "import cand\ndef test_a(): assert cand.f(1) == 2\n"
+
+
+@pytest.mark.parametrize("roots", [("src",), ("src", ".")], ids=str)
+def test_tests_of_the_tree_run_unless_the_candidate_changed_them(roots: tuple[str, ...]):
+    grader = GRADERS["pytest"]
+    options = grader.Options(
+        tests=("tests/test_v.py",),
+        expect=("tests/test_v.py::test_a",),
+        roots=roots,
+        mode="isolated",
+    )
+    tree = {"src/cand.py": "def f(n): return n + 1\n", "tests/test_v.py": VISIBLE}
+
+    assert grade(grader, options, tree).passed
+    changed = grade(grader, options, tree, modified=("tests/test_v.py",))
+    assert outcomes(changed) == {"tests/test_v.py::test_a": TestOutcome.MISSING}
+    assert changed.trust is Trust.ISOLATED

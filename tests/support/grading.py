@@ -170,11 +170,15 @@ def grade(
     role: GraderRole = GraderRole.VISIBLE,
     removed: tuple[str, ...] = (),
     modified: tuple[str, ...] = (),
+    added: tuple[str, ...] = (),
     limits: Limits = GENEROUS,
     seed: int = 0,
     runtime_changes: Runtime | None = None,
 ) -> Facts:
-    """Facts of one grader over a small tree; `removed` and `modified` is what a candidate did."""
+    """Facts of one grader over a small tree.
+
+    `removed`, `modified` and `added` is what a candidate did.
+    """
     manifest = tree_of(tree)
     context = Context(
         task=Task(
@@ -193,7 +197,11 @@ def grade(
             result=manifest.ref,
             changes=tuple(
                 Change(RelPath(path), op)
-                for op, paths in ((Op.DELETED, removed), (Op.MODIFIED, modified))
+                for op, paths in (
+                    (Op.DELETED, removed),
+                    (Op.MODIFIED, modified),
+                    (Op.ADDED, added),
+                )
                 for path in paths
             ),
         ),

@@ -17,6 +17,7 @@ def isolated(
     module: str = "cand",
     limits: Limits | None = None,
     tree: dict[str, str] | None = None,
+    added: tuple[str, ...] = (),
     **options: Any,
 ) -> Facts:
     """Facts of one hidden file of tests, `test_h.py`, over `src/MODULE.py`."""
@@ -31,7 +32,15 @@ def isolated(
     )
     files = {f"src/{module}.py": source, "README.md": "a tree", **(tree or {})}
     bounds = {} if limits is None else {"limits": limits}
-    return grade(grader, made, files, hidden={"test_h.py": tests}, role=GraderRole.HIDDEN, **bounds)
+    return grade(
+        grader,
+        made,
+        files,
+        hidden={"test_h.py": tests},
+        role=GraderRole.HIDDEN,
+        added=added,
+        **bounds,
+    )
 
 
 def found(facts: Facts) -> dict[str, str]:

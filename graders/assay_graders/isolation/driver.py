@@ -89,7 +89,7 @@ def _run(config: dict[str, Any], wire: int, report: int) -> int:
         del os.environ[name]
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     sys.path.extend(dict.fromkeys(os.path.dirname(test) for test in config["tests"]))
-    modules, is_taken = without_those_found_here(config["modules"])
+    modules, is_taken = without_those_found_here(config["modules"], config["tops"])
     stream = FrameStream(wire, config["max_frame"])
     client = Client(stream, Codec(nan=config["nan"]), config["max_trips"])
     if is_taken:

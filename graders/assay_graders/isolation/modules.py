@@ -80,11 +80,13 @@ class CandidateFinder:
         return self._exchange.client.refuse(code, by_test=True)
 
 
-def without_those_found_here(modules: dict[str, bool]) -> tuple[dict[str, bool], bool]:
+def without_those_found_here(
+    modules: dict[str, bool], own: list[str]
+) -> tuple[dict[str, bool], bool]:
     """The modules whose top-level name nothing here can be imported under.
 
-    And whether one of the others is a distribution of the runtime: tests would then be run
-    against that one, and not against the candidate.
+    And whether one of the `own` among the others is in the runtime itself: tests would then be
+    run against that one, and not against the candidate.
     """
     tops = {name.partition(".")[0] for name in modules}
     library = {top for top in tops if top in sys.stdlib_module_names}
@@ -100,7 +102,7 @@ def without_those_found_here(modules: dict[str, bool]) -> tuple[dict[str, bool],
         for name, kind in modules.items()
         if name.partition(".")[0] not in library | found
     }
-    return free, bool(installed)
+    return free, not installed.isdisjoint(own)
 
 
 def _places(spec: importlib.machinery.ModuleSpec | None) -> list[str]:
