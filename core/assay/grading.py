@@ -15,6 +15,7 @@ from assay.api import (
     ChangeSet,
     Command,
     GraderSpec,
+    GraderUnfit,
     JailSpec,
     Lease,
     Limits,
@@ -23,13 +24,17 @@ from assay.api import (
     Outcome,
     Process,
     Profile,
+    RelPath,
     Runtime,
     Sandbox,
     Session,
     Task,
+    TreeLimit,
     TreeManifest,
-    Workspace,
+    TreeRefused,
 )
+from assay.api.files import open_root, opened, read_file
+from assay.grading_trees import GradingTrees
 from assay.ledger import ArtifactFolder
 
 __all__ = ["GradingContext"]
@@ -77,7 +82,7 @@ class GradingContext:
     runtime: Runtime
     artifacts: ArtifactFolder
     sandbox: Sandbox
-    workspace: Workspace
+    trees: GradingTrees
     hidden_source: str | None
 
     @property
@@ -98,14 +103,38 @@ class GradingContext:
             "ASSAY_SEED": str(self.task.seed),
         }
 
+    def hidden_file(self, path: str, cap: int) -> bytes:
+        """Content of one hidden file; raises GraderUnfit when it is absent or above `cap`."""
+        present = () if self.hidden is None else self.hidden.entries
+        if self.hidden_source is None or path not in {entry.path for entry in present}:
+            raise GraderUnfit(f"grader {self.spec.id}: the task has no hidden file of this name")
+        try:
+            with opened(open_root(self.hidden_source)) as root:
+                return read_file(root, RelPath(path), cap)
+        except TreeLimit:
+            raise GraderUnfit(
+                f"grader {self.spec.id}: a hidden file is larger than {cap} bytes"
+            ) from None
+        except (TreeRefused, OSError):
+            raise GraderUnfit(f"grader {self.spec.id}: a hidden file can't be read") from None
+
     def jail(
-        self, profile: Profile, *, hidden: bool = False, extra: tuple[Mount, ...] = ()
+        self,
+        profile: Profile,
+        *,
+        hidden: bool = False,
+        extra: tuple[Mount, ...] = (),
+        leave_out: tuple[RelPath, ...] = (),
     ) -> Session:
-        """A jail in the grading tree; with `hidden`, the hidden files are at /hidden."""
-        mounts = self.workspace.mounts(WORKSPACE, writable=False)
+        """A jail in the grading tree, or in what `leave_out` leaves of it.
+
+        With `hidden`, the hidden files are at /hidden.
+        """
+        workspace = self.trees.without(leave_out)
+        mounts = workspace.mounts(WORKSPACE, writable=False)
         if hidden and self.hidden_source is not None:
             mounts += (Mount(HIDDEN, MountKind.TREE, source=self.hidden_source),)
-        lease = self.workspace.lease()
+        lease = workspace.lease()
         try:
             session = self.sandbox.open(
                 JailSpec(

@@ -55,6 +55,7 @@ from assay.decide import decide
 from assay.draft import Draft
 from assay.fixtures import UNREADABLE, SourceGuard
 from assay.grading import GradingContext
+from assay.grading_trees import GradingTrees
 from assay.ledger import ArtifactFolder
 from assay.measure import measure
 
@@ -146,22 +147,19 @@ def _measure_all(
         draft.boundary = judge(task.benchmark.task, draft.change_set, wish)
         permitted = permitted_edits(wish, draft.boundary)
     with draft.stage("workspace"):
-        workspace = host.copier.open(
-            task.prepared,
-            host.scratch,
+        trees = GradingTrees(
+            copier=host.copier,
+            prepared=task.prepared,
+            scratch=host.scratch,
             hasher=host.hasher,
             ids=host.sandbox.capabilities().ids,
+            edits=permitted,
+            opened=opened,
         )
-        opened.append(workspace)
-        workspace.put(permitted)
-        expected = edited_manifest(base, permitted, host.hasher)
-        frozen_tree = workspace.freeze(host.hasher)
-        if frozen_tree.change_set.result != expected.ref:
-            raise CopyFailed("the grading tree differs from the permitted changes")
+        expected, changes = trees.whole()
     with draft.stage("grading"):
-        changes = frozen_tree.change_set
         for grader in task.benchmark.task.graders:
-            context = _context(host, task, workspace, changes, expected, grader)
+            context = _context(host, task, trees, changes, expected, grader)
             draft.facts += (measure(task.graders[grader.id], context),)
     if candidate is not None:
         with draft.stage("claims"):
@@ -188,7 +186,7 @@ def _is_binary(wish: Edits, path: RelPath) -> bool:
 def _context(
     host: TrialHost,
     task: PreparedTask,
-    workspace: Workspace,
+    trees: GradingTrees,
     changes: ChangeSet,
     tree: TreeManifest,
     grader: GraderSpec,
@@ -204,7 +202,7 @@ def _context(
         runtime=task.runtime,
         artifacts=host.artifacts,
         sandbox=host.sandbox,
-        workspace=workspace,
+        trees=trees,
         hidden_source=None if hidden is None else stored_path(host.store, hidden),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 import attrs
@@ -25,7 +26,7 @@ from assay_graders.expected import path_problem
 from assay_graders.jailed import WORKSPACE, profile_of, settled, tool
 from assay_graders.measured import facts
 
-__all__ = ["CommandGrader", "CommandOptions"]
+__all__ = ["CommandGrader", "CommandOptions", "argv_problems", "started"]
 
 _UNUSABLE = frozenset({"ENOENT", "EACCES", "ENOTDIR", "ENOEXEC"})
 _SHORT_OF = frozenset({"EAGAIN", "EIO", "EMFILE", "ENFILE"})
@@ -56,17 +57,7 @@ class CommandGrader:
     max_trust: ClassVar[Trust] = Trust.UNGUARDED
 
     def check(self, options: CommandOptions, task: Task) -> tuple[str, ...]:
-        problems: list[str] = []
-        if not options.argv or not options.argv[0]:
-            problems.append("argv is empty.")
-        if len(options.argv) > _MAX_ARGUMENTS:
-            problems.append(f"argv holds more than {_MAX_ARGUMENTS} arguments.")
-        problems += [
-            f"argv[{index}] holds a control character or is longer than "
-            f"{_MAX_ARGUMENT_BYTES} bytes."
-            for index, argument in enumerate(options.argv)
-            if not _is_argument(argument)
-        ]
+        problems = list(argv_problems(options.argv))
         if options.cwd and path_problem(options.cwd):
             problems.append(f"cwd: {path_problem(options.cwd)}.")
         if options.hidden and task.hidden is None:
@@ -88,7 +79,7 @@ class CommandGrader:
             cwd=f"{WORKSPACE}/{options.cwd}" if options.cwd else WORKSPACE,
         )
         with ctx.jail(profile_of(options.hidden), hidden=options.hidden) as session:
-            outcome = settled(_started(session.run(command), first, options.cwd))
+            outcome = settled(started(session.run(command), first, options.cwd))
         passed = outcome.status is OutcomeStatus.EXITED and outcome.exit_code == 0
         test = TestResult(
             id=ctx.spec.id,
@@ -99,7 +90,21 @@ class CommandGrader:
         return facts(ctx, self, outcome, (test,), layers=("jail",))
 
 
-def _started(outcome: Outcome, program: str, folder: str) -> Outcome:
+def argv_problems(argv: tuple[str, ...]) -> Iterator[str]:
+    """What is wrong with an option that names a program and its arguments, as sentences."""
+    if not argv or not argv[0]:
+        yield "argv is empty."
+    if len(argv) > _MAX_ARGUMENTS:
+        yield f"argv holds more than {_MAX_ARGUMENTS} arguments."
+    for index, argument in enumerate(argv):
+        if not _is_argument(argument):
+            yield (
+                f"argv[{index}] holds a control character or is longer than "
+                f"{_MAX_ARGUMENT_BYTES} bytes."
+            )
+
+
+def started(outcome: Outcome, program: str, folder: str) -> Outcome:
     """The outcome; a program or folder of the tree that can't be used counts as exit code 127.
 
     The graded tree is the candidate's, so what is wrong with it is no fault of the jail, in

@@ -143,11 +143,9 @@ def root_problems(roots: tuple[str, ...]) -> Iterator[str]:
             yield f"roots[{index}]: {problem}."
 
 
-def mode_problems(mode: str, hidden: bool, task: Task) -> Iterator[str]:
+def mode_problems(mode: str, hidden: bool, task: Task, modes: tuple[str, ...]) -> Iterator[str]:
     """What is wrong with the options that every test runner has, as sentences."""
-    if mode == "isolated":
-        yield "isolated mode is not available yet; the only mode is unguarded."
-    elif mode != "unguarded":
-        yield "mode must be unguarded."
+    if mode not in modes:
+        yield f"mode must be {' or '.join(modes)}."
     if hidden and task.hidden is None:
         yield "hidden is true, but the task has no hidden files."

@@ -8,7 +8,9 @@ that is reached is an outcome of the candidate.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from importlib.resources import files
+from typing import TypeVar
 
 import attrs
 from attrs import frozen
@@ -27,6 +29,7 @@ from assay.api import (
     Process,
     Profile,
     SandboxFailed,
+    Session,
 )
 from assay_graders.report import MAX_FRAME_BYTES, ReportFault, RunReport, decode_report
 
@@ -37,8 +40,10 @@ __all__ = [
     "Reported",
     "base_of",
     "probe",
+    "probe_session",
     "profile_of",
     "program",
+    "read_report",
     "require_files",
     "run_reported",
     "settled",
@@ -56,6 +61,8 @@ LIMITS = frozenset(
         OutcomeStatus.DISK_LIMIT,
     }
 )
+
+Report = TypeVar("Report")
 
 _CHANNEL = "report"
 _GRACE = 60.0
@@ -81,19 +88,25 @@ def run_reported(
     with ctx.jail(profile_of(hidden), hidden=hidden, extra=programs) as session:
         process = session.start(command, channels=(_CHANNEL,))
         deadline = time.monotonic() + ctx.limits.wall + _GRACE
-        report, fault = _first(process, deadline)
+        report, fault = read_report(process, decode_report, deadline)
         outcome = settled(process.wait(deadline))
-        if not fault and _more(process):
-            report, fault = None, True
     return Reported(outcome, report, fault)
 
 
-def _first(process: Process, deadline: float) -> tuple[RunReport | None, bool]:
+def read_report(
+    process: Process, decode: Callable[[bytes], Report], deadline: float
+) -> tuple[Report | None, bool]:
+    """The only report on a process's channel, and whether the channel's rules were broken.
+
+    Returns when the process has ended, or closed the channel.
+    """
     try:
         frame = process.channels[_CHANNEL].recv(MAX_FRAME_BYTES, deadline)
-        return (None if frame is None else decode_report(frame)), False
+        report = None if frame is None else decode(frame)
     except (ChannelFault, ReportFault):
         return None, True
+    process.wait(deadline)
+    return (None, True) if _more(process) else (report, False)
 
 
 def _more(process: Process) -> bool:
@@ -120,9 +133,14 @@ def probe(ctx: GradeContext, run: Reported, command: Command, *programs: Mount) 
     """
     if run.report is not None or run.fault or run.outcome.status in LIMITS:
         return
-    patient = attrs.evolve(command, limits=attrs.evolve(ctx.limits, wall=_PROBE_WALL))
     with ctx.jail(Profile.VISIBLE, extra=programs) as session:
-        outcome = settled(session.run(patient))
+        probe_session(ctx, session, command)
+
+
+def probe_session(ctx: GradeContext, session: Session, command: Command) -> None:
+    """Run a command that runs nothing of the candidate; raises GraderUnfit if it fails."""
+    patient = attrs.evolve(command, limits=attrs.evolve(ctx.limits, wall=_PROBE_WALL))
+    outcome = settled(session.run(patient))
     if outcome.status is not OutcomeStatus.EXITED or outcome.exit_code != 0:
         raise GraderUnfit(f"grader {ctx.spec.id}: its test runner does not start in this runtime")
 

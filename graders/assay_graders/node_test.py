@@ -69,7 +69,7 @@ class NodeTestGrader:
         return (
             *file_problems("tests", options.tests, suffixes=suffixes, forbidden="*?[]{}()!>"),
             *id_problems(options.expect, options.tests, _file_of),
-            *mode_problems(options.mode, options.hidden, task),
+            *mode_problems(options.mode, options.hidden, task, ("unguarded",)),
         )
 
     def needs(self, options: NodeTestOptions, task: Task) -> GraderNeeds:

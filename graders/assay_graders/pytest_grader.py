@@ -1,13 +1,15 @@
-"""The `pytest` grader: exactly the expected tests, each passed once, in one jailed process.
+"""The `pytest` grader: exactly the expected tests, each passed once.
 
-The candidate's code shares that process with the tests, so the facts are unguarded: no
-configuration, conftest or plugin of the graded tree takes part, but code under test could
-still reach the runner's memory.
+Mode `isolated`: the tests run in one jail, the candidate's code in another, and only values
+pass between them. Mode `unguarded`: one jailed process runs both; no configuration, conftest or
+plugin of the graded tree takes part, but code under test could reach the runner's memory.
 """
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterator
 from typing import ClassVar
 
 from attrs import frozen
@@ -19,6 +21,7 @@ from assay.api import (
     GradeContext,
     GraderNeeds,
     GraderUnfit,
+    Network,
     Task,
     Trust,
 )
@@ -29,6 +32,7 @@ from assay_graders.expected import (
     mode_problems,
     root_problems,
 )
+from assay_graders.isolated import IsolatedRun, bytecode, file_of, grade_isolated
 from assay_graders.jailed import (
     WORKSPACE,
     base_of,
@@ -59,7 +63,9 @@ class PytestOptions:
     """`tests` are files below the graded tree, or below the hidden files with `hidden`.
 
     `expect` are pytest's own ids relative to the same folder; `roots` are folders of the
-    graded tree, `.` for itself, from which tests may import.
+    graded tree, `.` for itself, from which tests may import. The last three are for mode
+    `isolated`: whether NaN may pass, and seconds for one call and for one test (0: no limit of
+    their own).
     """
 
     tests: tuple[str, ...]
@@ -67,6 +73,9 @@ class PytestOptions:
     hidden: bool = False
     roots: tuple[str, ...] = ()
     mode: str = "unguarded"
+    nan: bool = False
+    call_seconds: float = 0.0
+    test_seconds: float = 0.0
 
 
 class PytestGrader:
@@ -76,14 +85,15 @@ class PytestGrader:
     name: ClassVar[str] = "pytest"
     version: ClassVar[str] = "1"
     Options: ClassVar[type] = PytestOptions
-    max_trust: ClassVar[Trust] = Trust.UNGUARDED
+    max_trust: ClassVar[Trust] = Trust.ISOLATED
 
     def check(self, options: PytestOptions, task: Task) -> tuple[str, ...]:
         return (
             *file_problems("tests", options.tests, suffixes=(".py",), forbidden=":["),
-            *id_problems(options.expect, options.tests, _file_of),
+            *id_problems(options.expect, options.tests, file_of),
             *root_problems(options.roots),
-            *mode_problems(options.mode, options.hidden, task),
+            *mode_problems(options.mode, options.hidden, task, ("unguarded", "isolated")),
+            *_isolation_problems(options, task),
         )
 
     def needs(self, options: PytestOptions, task: Task) -> GraderNeeds:
@@ -94,10 +104,12 @@ class PytestGrader:
         problems = self.check(options, ctx.task)
         if problems:
             raise GraderUnfit(f"grader {ctx.spec.id}: {problems[0]}")
+        if options.mode == "isolated":
+            return grade_isolated(ctx, self, _isolated(options))
         base = base_of(options.hidden)
         tests = require_files(ctx, options.tests, hidden=options.hidden)
         if not tests:
-            return facts(ctx, self, None, compare(options.expect, None, _file_of), layers=_LAYERS)
+            return facts(ctx, self, None, compare(options.expect, None, file_of), layers=_LAYERS)
         config = {
             "base": base,
             "tests": [f"{base}/{test}" for test in tests],
@@ -108,19 +120,37 @@ class PytestGrader:
         command = self._command(ctx, json.dumps(config))
         run = run_reported(ctx, command, hidden=options.hidden, programs=(program(_DRIVER),))
         probe(ctx, run, self._command(ctx, "probe"), program(_DRIVER))
-        results = compare(options.expect, run.report, _file_of)
+        results = compare(options.expect, run.report, file_of)
         return facts(ctx, self, run.outcome, results, layers=_LAYERS, fault=run.fault)
 
     def _command(self, ctx: GradeContext, argument: str) -> Command:
-        argv = (tool(ctx, "python"), "-I", "-B", *_bytecode(ctx), f"/assay/{_DRIVER}", argument)
+        argv = (tool(ctx, "python"), "-I", "-B", *bytecode(ctx), f"/assay/{_DRIVER}", argument)
         return Command(argv=tuple(part.encode("utf-8") for part in argv), cwd=WORKSPACE)
 
 
-def _bytecode(ctx: GradeContext) -> tuple[str, ...]:
-    """Where the runtime keeps bytecode, as an option: -I leaves the environment unread."""
-    prefix = ctx.runtime.env.get("PYTHONPYCACHEPREFIX")
-    return () if prefix is None else ("-X", f"pycache_prefix={prefix}")
+def _isolated(options: PytestOptions) -> IsolatedRun:
+    return IsolatedRun(
+        tests=options.tests,
+        expect=options.expect,
+        hidden=options.hidden,
+        roots=options.roots,
+        nan=options.nan,
+        call_seconds=options.call_seconds,
+        test_seconds=options.test_seconds,
+    )
 
 
-def _file_of(test: str) -> str:
-    return test.partition("::")[0]
+def _isolation_problems(options: PytestOptions, task: Task) -> Iterator[str]:
+    """What is wrong with the options of mode `isolated`, as sentences."""
+    for name in ("call_seconds", "test_seconds"):
+        seconds = getattr(options, name)
+        if not 0 <= seconds < math.inf:
+            yield f"{name} must be 0 or a number of seconds."
+    if options.mode != "isolated":
+        if options.nan or options.call_seconds or options.test_seconds:
+            yield "nan, call_seconds and test_seconds belong to mode isolated."
+        return
+    if not options.roots:
+        yield "roots is empty: isolated mode must know which code is the candidate's."
+    if task.network is not Network.NONE:
+        yield "isolated mode has no network, but the task asks for one."

@@ -14,6 +14,7 @@ from attrs import field, frozen
 from assay.api import TestOutcome
 
 __all__ = [
+    "MAX_ERRORS",
     "MAX_FRAME_BYTES",
     "MAX_ID_BYTES",
     "MAX_TESTS",
@@ -22,6 +23,11 @@ __all__ = [
     "ReportedTest",
     "RunReport",
     "decode_report",
+    "read_failed",
+    "read_json",
+    "read_list",
+    "read_object",
+    "read_test",
 ]
 
 MAX_FRAME_BYTES = 8 * 1024**2
@@ -74,18 +80,21 @@ class RunReport:
 
 def decode_report(frame: bytes) -> RunReport:
     """The report in one frame of the private channel; raises ReportFault."""
-    if len(frame) > MAX_FRAME_BYTES:
-        raise ReportFault("report is too long")
-    document = _object(_json(frame), "report", {"schema", "tests", "errors"})
+    document = read_object(read_json(frame), "report", {"schema", "tests", "errors"})
     if type(document["schema"]) is not int or document["schema"] != _SCHEMA:
         raise ReportFault("report has an unknown schema")
     return RunReport(
-        tests=tuple(_test(item) for item in _list(document["tests"], "tests", MAX_TESTS)),
-        errors=tuple(_failed(item) for item in _list(document["errors"], "errors", MAX_ERRORS)),
+        tests=tuple(read_test(item) for item in read_list(document["tests"], "tests", MAX_TESTS)),
+        errors=tuple(
+            read_failed(item) for item in read_list(document["errors"], "errors", MAX_ERRORS)
+        ),
     )
 
 
-def _json(frame: bytes) -> Any:
+def read_json(frame: bytes) -> Any:
+    """Strict JSON of one frame; raises ReportFault."""
+    if len(frame) > MAX_FRAME_BYTES:
+        raise ReportFault("report is too long")
     try:
         return json.loads(
             frame.decode("utf-8"),
@@ -109,8 +118,9 @@ def _refuse_constant(_: str) -> NoReturn:
     raise ReportFault("report holds a number that JSON does not have")
 
 
-def _test(item: Any) -> ReportedTest:
-    fields = _object(item, "test", {"id", "outcome", "message"})
+def read_test(item: Any) -> ReportedTest:
+    """One run of a test: exactly `id`, `outcome` and `message`."""
+    fields = read_object(item, "test", {"id", "outcome", "message"})
     outcome = _text(fields["outcome"], "outcome", 16)
     if outcome not in _OUTCOMES:
         raise ReportFault("report names an unknown outcome")
@@ -121,21 +131,24 @@ def _test(item: Any) -> ReportedTest:
     )
 
 
-def _failed(item: Any) -> FailedFile:
-    fields = _object(item, "error", {"file", "message"})
+def read_failed(item: Any) -> FailedFile:
+    """One file that failed: exactly `file` and `message`."""
+    fields = read_object(item, "error", {"file", "message"})
     return FailedFile(
         file=_text(fields["file"], "file", MAX_ID_BYTES),
         message=_text(fields["message"], "message", MAX_MESSAGE_BYTES),
     )
 
 
-def _object(value: Any, what: str, keys: set[str]) -> dict[str, Any]:
+def read_object(value: Any, what: str, keys: set[str]) -> dict[str, Any]:
+    """An object with exactly these keys; raises ReportFault."""
     if type(value) is not dict or set(value) != keys:
         raise ReportFault(f"{what} is not an object with exactly the documented keys")
     return value
 
 
-def _list(value: Any, what: str, most: int) -> list[Any]:
+def read_list(value: Any, what: str, most: int) -> list[Any]:
+    """A list of at most so many entries; raises ReportFault."""
     if type(value) is not list:
         raise ReportFault(f"{what} is not a list")
     if len(value) > most:

@@ -1,7 +1,8 @@
 """Private framed channels between the host and a jailed process, over a socketpair.
 
 A frame is its length as four bytes, big-endian, and then the bytes. Whatever else the peer
-does is a ChannelFault: the supervisor never waits beyond a deadline, never reads above a cap.
+does is a ChannelFault: the supervisor never waits beyond a deadline, and never takes in more
+than a cap and what one read gives.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ __all__ = ["SocketChannel", "channel_variable"]
 
 HEADER_BYTES = 4
 LARGEST_FRAME = 2**32 - 1
+READ_BYTES = 1 << 16
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 
@@ -81,7 +83,8 @@ class SocketChannel:
         """Read until `wanted` bytes are there; False when the stream ends before."""
         while len(self._received) < wanted:
             try:
-                data = self._end.recv(min(wanted - len(self._received), 1 << 20))
+                missing = wanted - len(self._received)
+                data = self._end.recv(max(READ_BYTES, min(missing, 1 << 20)))
             except BlockingIOError:
                 self._wait(select.POLLIN, deadline)
                 continue

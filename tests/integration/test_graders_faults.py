@@ -48,7 +48,7 @@ def test_a_runtime_without_pytest_is_unfit():
 
 
 def test_options_with_a_problem_are_unfit():
-    with pytest.raises(GraderUnfit, match="isolated mode is not available yet"):
+    with pytest.raises(GraderUnfit, match="roots is empty: isolated mode"):
         grade(
             GRADERS["pytest"],
             PytestOptions(("t.py",), ("t.py::test_a",), mode="isolated"),

@@ -21,6 +21,7 @@ from assay.api import (
     Grader,
     GraderRole,
     GraderSpec,
+    GraderUnfit,
     JailSpec,
     Limits,
     Mount,
@@ -37,13 +38,24 @@ from assay.api import (
 )
 from assay.api.files import open_root, opened
 from assay.builtin.hasher import TreeHasher
+from assay_graders.call import CallGrader
 from assay_graders.command import CommandGrader
 from assay_graders.node_test import NodeTestGrader
 from assay_graders.pytest_grader import PytestGrader
+from assay_graders.result_file import ResultFileGrader
+from assay_graders.stdio import StdioGrader
 
 SUITES = Path(__file__).parents[2] / "fixtures"
 GRADERS: Mapping[str, Grader] = {
-    grader.name: grader for grader in (CommandGrader(), PytestGrader(), NodeTestGrader())
+    grader.name: grader
+    for grader in (
+        CallGrader(),
+        CommandGrader(),
+        PytestGrader(),
+        NodeTestGrader(),
+        ResultFileGrader(),
+        StdioGrader(),
+    )
 }
 GENEROUS = Limits(wall=20.0)
 """Limits of tests that are not about limits: this machine may be busy."""
@@ -75,10 +87,26 @@ class Context:
     seed: int = 0
     artifacts: Kept = field(factory=Kept)
 
+    def hidden_file(self, path: str, cap: int) -> bytes:
+        assert self.hidden is not None
+        if path not in {entry.path for entry in self.hidden.entries}:
+            raise GraderUnfit("no such hidden file")
+        source = store().tree(self.hidden.ref)
+        assert source is not None
+        content = Path(source, path).read_bytes()
+        if len(content) > cap:
+            raise GraderUnfit("a hidden file is too large")
+        return content
+
     def jail(
-        self, profile: Profile, *, hidden: bool = False, extra: tuple[Mount, ...] = ()
+        self,
+        profile: Profile,
+        *,
+        hidden: bool = False,
+        extra: tuple[Mount, ...] = (),
+        leave_out: tuple[RelPath, ...] = (),
     ) -> Session:
-        mounts = [_mount("/workspace", self.tree.ref), *extra]
+        mounts = [_mount("/workspace", _without(self.tree, leave_out)), *extra]
         if hidden:
             assert self.hidden is not None
             mounts.append(_mount("/hidden", self.hidden.ref))
@@ -88,6 +116,20 @@ class Context:
 
     def cancelled(self) -> bool:
         return False
+
+
+def _without(tree: TreeManifest, paths: tuple[RelPath, ...]) -> TreeRef:
+    """A stored tree that lacks these paths and what is beneath them."""
+    if not paths:
+        return tree.ref
+    source = store().tree(tree.ref)
+    assert source is not None
+    kept = {
+        path: text
+        for path, text in read_files(Path(source)).items()
+        if not any(f"{path}/".startswith(f"{gone}/") for gone in paths)
+    }
+    return tree_of(kept).ref
 
 
 def _mount(dst: str, ref: TreeRef) -> Mount:
@@ -128,10 +170,15 @@ def grade(
     role: GraderRole = GraderRole.VISIBLE,
     removed: tuple[str, ...] = (),
     modified: tuple[str, ...] = (),
+    added: tuple[str, ...] = (),
     limits: Limits = GENEROUS,
+    seed: int = 0,
     runtime_changes: Runtime | None = None,
 ) -> Facts:
-    """Facts of one grader over a small tree; `removed` and `modified` is what a candidate did."""
+    """Facts of one grader over a small tree.
+
+    `removed`, `modified` and `added` is what a candidate did.
+    """
     manifest = tree_of(tree)
     context = Context(
         task=Task(
@@ -150,12 +197,17 @@ def grade(
             result=manifest.ref,
             changes=tuple(
                 Change(RelPath(path), op)
-                for op, paths in ((Op.DELETED, removed), (Op.MODIFIED, modified))
+                for op, paths in (
+                    (Op.DELETED, removed),
+                    (Op.MODIFIED, modified),
+                    (Op.ADDED, added),
+                )
                 for path in paths
             ),
         ),
         runtime=runtime_changes or runtime(),
         limits=limits,
+        seed=seed,
     )
     return grader.grade(context)
 

@@ -41,7 +41,7 @@ def test_b76_a_misspelt_name_lists_the_known_ones(site: Path) -> None:
     install(site, "acme", {GRADERS: {"exact": "acme_exact:Good"}})
     with pytest.raises(UsageError) as caught:
         Registry().load(GRADERS, "exatc")
-    assert str(caught.value).startswith("unknown grader exatc; known: command, exact, ")
+    assert str(caught.value).startswith("unknown grader exatc; known: call, command, exact, ")
 
 
 def test_b76_a_failing_import_names_plugin_distribution_and_exception(site: Path) -> None:

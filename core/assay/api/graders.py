@@ -21,6 +21,7 @@ from assay.api.tasks import GraderSpec, Task
 from assay.api.trees import (
     BlobRef,
     ChangeSet,
+    RelPath,
     TreeManifest,
 )
 from assay.api.trust import Trust
@@ -72,12 +73,25 @@ class GradeContext(Protocol):
     @property
     def artifacts(self) -> Artifacts: ...
 
+    def hidden_file(self, path: str, cap: int) -> bytes:
+        """Content of one hidden file of at most `cap` bytes, for data that the grader reads.
+
+        Raises GraderUnfit when the task has no such file or it is larger.
+        """
+        ...
+
     def jail(
-        self, profile: Profile, *, hidden: bool = False, extra: tuple[Mount, ...] = ()
+        self,
+        profile: Profile,
+        *,
+        hidden: bool = False,
+        extra: tuple[Mount, ...] = (),
+        leave_out: tuple[RelPath, ...] = (),
     ) -> Session:
         """A jail with the grading tree read-only at /workspace, which is its cwd.
 
-        With `hidden`, the hidden files are read-only at /hidden.
+        With `hidden`, the hidden files are read-only at /hidden. The tree lacks the paths of
+        `leave_out` and what is beneath them. Raises CopyFailed or NoSpace.
         """
         ...
 

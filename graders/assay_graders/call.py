@@ -1,0 +1,122 @@
+"""The `call` grader: cases as data, called in a worker that is told inputs and nothing else.
+
+Expected values stay in the grader's own process, which runs no candidate code, and so does the
+verdict: what the worker answers is decoded to exact plain values and compared here.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attrs import frozen
+
+from assay.api import API_VERSION, Facts, GradeContext, GraderNeeds, GraderUnfit, Task, Trust
+from assay_graders.calls.cases import Case, read_cases
+from assay_graders.calls.document import MAX_DATA_BYTES, DataFault
+from assay_graders.calls.oracle import Oracle
+from assay_graders.calls.running import CaseRun, calls_of, groups_of, in_order, seed_of
+from assay_graders.expected import path_problem, root_problems
+from assay_graders.jailed import WORKSPACE
+from assay_graders.lacking import TESTS, matching, pattern_problems
+from assay_graders.measured import facts
+from assay_graders.wire.values import Codec
+
+__all__ = ["CallGrader", "CallOptions"]
+
+_LAYERS = (
+    "jail",
+    "expected-values-outside",
+    "strict-values",
+    "unguessable-questions",
+    "shuffled-order",
+    "no-tests-in-tree",
+)
+
+
+@frozen
+class CallOptions:
+    """`cases` is a hidden JSON file; `ids` names those of its cases that are run, all if empty.
+
+    `roots` are folders of the graded tree to import from, `.` for itself. `workers` says what
+    gets a fresh process: each `case`, or each `group` of cases. `omit` are patterns of files
+    that the worker does not see.
+    """
+
+    cases: str
+    roots: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    workers: str = "case"
+    omit: tuple[str, ...] = TESTS
+    nan: bool = False
+
+
+class CallGrader:
+    """One test per case."""
+
+    api: ClassVar[str] = API_VERSION
+    name: ClassVar[str] = "call"
+    version: ClassVar[str] = "1"
+    Options: ClassVar[type] = CallOptions
+    max_trust: ClassVar[Trust] = Trust.ISOLATED
+
+    def check(self, options: CallOptions, task: Task) -> tuple[str, ...]:
+        problems: list[str] = []
+        if path_problem(options.cases):
+            problems.append(f"cases: {path_problem(options.cases)}.")
+        if task.hidden is None:
+            problems.append("cases is a hidden file, but the task has no hidden files.")
+        if not options.roots:
+            problems.append("roots is empty: nothing could be imported.")
+        problems += root_problems(options.roots)
+        if len(set(options.ids)) != len(options.ids):
+            problems.append("ids names a case more than once.")
+        if options.workers not in ("case", "group"):
+            problems.append("workers must be case or group.")
+        problems += pattern_problems("omit", options.omit)
+        return tuple(problems)
+
+    def needs(self, options: CallOptions, task: Task) -> GraderNeeds:
+        return GraderNeeds(tools=("python",), hidden=True)
+
+    def grade(self, ctx: GradeContext) -> Facts:
+        options: CallOptions = ctx.options
+        problems = self.check(options, ctx.task)
+        if problems:
+            raise GraderUnfit(f"grader {ctx.spec.id}: {problems[0]}")
+        codec = Codec(nan=options.nan)
+        cases = _cases(ctx, options, codec)
+        seed = seed_of(ctx)
+        groups = groups_of(cases, seed, by_group=options.workers == "group")
+        roots = tuple(WORKSPACE if root == "." else f"{WORKSPACE}/{root}" for root in options.roots)
+        with Oracle(ctx, codec) as oracle:
+            plan = [[calls_of(case, seed, oracle) for case in group] for group in groups]
+            run = CaseRun(ctx, codec, roots, matching(ctx.tree, options.omit), oracle)
+            run.run(plan)
+        return facts(
+            ctx,
+            self,
+            run.outcome,
+            tuple(in_order(cases, run.results)),
+            layers=_LAYERS,
+            fault=run.fault,
+            trust=Trust.ISOLATED,
+            measures={"calls": run.asked, "seed": ctx.seed, "workers": len(groups)},
+        )
+
+
+def _cases(ctx: GradeContext, options: CallOptions, codec: Codec) -> tuple[Case, ...]:
+    try:
+        cases = read_cases(ctx.hidden_file(options.cases, MAX_DATA_BYTES), codec)
+    except DataFault as fault:
+        raise GraderUnfit(f"grader {ctx.spec.id}: {options.cases}: {fault}") from None
+    known = {case.id for case in cases}
+    for index, case_id in enumerate(options.ids):
+        if case_id not in known:
+            raise GraderUnfit(f"grader {ctx.spec.id}: ids[{index}] is no case of {options.cases}")
+    hidden = {str(entry.path) for entry in ctx.hidden.entries} if ctx.hidden is not None else set()
+    for case in cases:
+        generator = None if case.generate is None else case.generate.function
+        for function in (case.property, case.reference, generator):
+            if function is not None and function.file not in hidden:
+                raise GraderUnfit(f"grader {ctx.spec.id}: case {case.id} names no hidden file")
+    return tuple(case for case in cases if not options.ids or case.id in options.ids)

@@ -1,0 +1,280 @@
+"""The driver's side of the exchange: one request, its callbacks, its answer.
+
+Whatever interrupts an exchange leaves the worker out of step, so it counts as lost and the
+next test gets a fresh one. What happened is noted here and not only raised: a test that
+swallows an exception changes nothing about how it is judged.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ..wire.faults import WireFault
+from ..wire.frames import MAX_FRAME_BYTES, FrameStream
+from ..wire.text import pack, unpack
+from ..wire.values import Codec
+from .notes import Notes
+from .protocol import (
+    ANSWER,
+    CALL_BACK,
+    FORWARD,
+    MAX_NESTING,
+    MILLISECONDS,
+    NEXT_BACK,
+    OK,
+    RAISE,
+    REFUSED,
+    RESTART,
+)
+from .refusals import Refusal, TimeUp, WorkerLost
+
+__all__ = ["Client", "Noted"]
+
+
+_TEMPORARY = re.compile(rb'"(/tmp/[^"]*)"')
+
+
+class Noted:
+    """What one test did on the wire."""
+
+    def __init__(self) -> None:
+        self.trips = 0
+        self.level = 0
+        self.refusals: list[Refusal] = []
+        self.lost = ""
+        self.failed_back = False
+
+
+class Client:
+    """Speaks to the host on one channel. `peer` decodes references and answers callbacks."""
+
+    def __init__(self, stream: FrameStream, codec: Codec, max_trips: int) -> None:
+        self._stream = stream
+        self._codec = codec
+        self._max_trips = max_trips
+        self._thread = threading.get_ident()
+        self._nesting = 0
+        self._notes = Notes(codec)
+        self._is_lost = False
+        self._random = b""
+        self._in_frame = False
+        self._is_due = False
+        self.until = 0.0
+        self.generation = 1
+        self.total_trips = 0
+        self.faults = 0
+        self.noted = Noted()
+        self.refer: Callable[[Any], Any] = _nothing
+        self.resolve: Callable[[Any], Any] = _nothing
+        self.call_back: Callable[[int, Any, Any], Any] = _nothing
+        self.next_back: Callable[[int], Any] = _nothing
+        self.describe_error: Callable[[BaseException], Any] = _nothing
+
+    def begin(self) -> Noted:
+        """Start counting for a test, on a fresh worker when the one before was lost."""
+        self.noted = Noted()
+        if self._is_lost:
+            self._stream.send(RESTART)
+            if self._stream.recv() != ANSWER:
+                raise WorkerLost("restart")
+            self._is_lost = False
+            self.generation += 1
+        return self.noted
+
+    def time_is_up(self) -> None:
+        """The test in progress reached its time limit: raise TimeUp, now or after the frame.
+
+        In the middle of a frame it may not strike. The host knows the limit and answers in time.
+        """
+        self._is_due = self._in_frame
+        if not self._in_frame:
+            self.noted.lost = self.noted.lost or "time"
+            raise TimeUp("the test took too long")
+
+    def level(self, level: int) -> None:
+        """Note that the test in progress used something of this level."""
+        self.noted.level = max(self.noted.level, level)
+
+    def refuse(self, code: str, *, by_test: bool = False) -> Refusal:
+        """A refusal to raise, noted for the test in progress."""
+        refusal = Refusal(code, by_test=by_test)
+        self.noted.refusals.append(refusal)
+        return refusal
+
+    def encode(self, value: Any) -> Any:
+        """The tree of an argument."""
+        try:
+            return self._codec.encode(value, self.refer)
+        except WireFault:
+            raise self.refuse("argument-size", by_test=True) from None
+
+    def written(self, value: Any) -> bytes:
+        """A value's content as bytes, to see whether it changes; nothing of it is lent."""
+        try:
+            return pack(self._codec.encode(value, lambda part: f"{id(part):x}"))
+        except WireFault:
+            return b""
+
+    def decode(self, tree: Any) -> Any:
+        """The value of a tree that the worker sent."""
+        try:
+            return self._codec.decode(tree, self.resolve)
+        except WireFault as fault:
+            raise self._lose("protocol", fault) from None
+
+    def request(self, word: str, *parts: Any) -> list[Any]:
+        """Send a request of trees and words; the answer's parts, or the candidate's exception.
+
+        Raises Refusal, WorkerLost, or what interrupted the exchange.
+        """
+        if threading.get_ident() != self._thread:
+            raise self.refuse("thread", by_test=True)
+        if self._is_lost:
+            raise self._lose(self.noted.lost or "gone")
+        if self.noted.trips >= self._max_trips:
+            raise self._lose("trips")
+        if self._nesting >= MAX_NESTING:
+            raise self._lose("nesting")
+        number = self._number()
+        frame = self._packed([number, word, *parts])
+        self.noted.trips += 1
+        self.total_trips += 1
+        self._nesting += 1
+        in_step = False
+        try:
+            self._send(frame)
+            answer = self._answered(number)
+            in_step = True
+        finally:
+            self._nesting -= 1
+            if not in_step:
+                self._is_lost = True
+                self.noted.lost = self.noted.lost or "interrupted"
+        # A filter may turn a warning into an exception: never in the middle of an exchange.
+        if self._nesting == 0:
+            self._notes.warn()
+        return self._outcome(answer)
+
+    def _number(self) -> int:
+        """A number that the worker can't know before it is asked."""
+        if not self._random:
+            self._random = os.urandom(6 * 500)
+        number, self._random = int.from_bytes(self._random[:6], "big"), self._random[6:]
+        return number
+
+    def _outcome(self, answer: list[Any]) -> list[Any]:
+        if answer[1] == OK and len(answer) >= 3:
+            return answer[2:]
+        if answer[1] == RAISE and len(answer) == 3:
+            self.level(1)
+            error = self.decode(("ref", answer[2]))
+            if not isinstance(error, BaseException):
+                raise self._lose("protocol")
+            raise error
+        if answer[1] == REFUSED:
+            raise self.refuse("value")
+        raise self._lose("protocol")
+
+    def _answered(self, number: int) -> list[Any]:
+        while True:
+            message = self._received()
+            if message[0] == number:
+                return message
+            if type(message[0]) is not int or message[0] >= 0:
+                raise self._lose("protocol")
+            self._asked(message)
+
+    def _asked(self, message: list[Any]) -> None:
+        """Answer what the worker asks in the middle of a call."""
+        number, word, *parts = message
+        self.level(3)
+        try:
+            if word == CALL_BACK and len(parts) == 3:
+                token, args, kwargs = parts
+                result = self.call_back(token, self.decode(args), self.decode(kwargs))
+            elif word == NEXT_BACK and len(parts) == 1:
+                result = self.next_back(parts[0])
+            else:
+                raise self._lose("protocol")
+        except Exception as error:
+            # The verdict of an assertion must not be in the candidate's hands.
+            self.noted.failed_back |= isinstance(error, AssertionError)
+            answer = [number, RAISE, ("ref", self.describe_error(error))]
+        else:
+            answer = [number, OK, self.encode(result)]
+        self._send(self._packed(answer))
+
+    def _packed(self, message: list[Any]) -> bytes:
+        """A message as a frame; refused when it names what only this jail's /tmp has."""
+        try:
+            frame = pack(message)
+        except WireFault:
+            raise self.refuse("argument-size", by_test=True) from None
+        if len(frame) > MAX_FRAME_BYTES:
+            raise self.refuse("argument-size", by_test=True)
+        if b'"/tmp/' in frame and any(map(_is_of_this_jail, _TEMPORARY.findall(frame))):
+            raise self.refuse("path")
+        return frame
+
+    def _send(self, frame: bytes) -> None:
+        left = 0 if not self.until else max(1, round((self.until - time.monotonic()) * 1000))
+        try:
+            self._in_frame = True
+            try:
+                self._stream.send(FORWARD + left.to_bytes(MILLISECONDS, "big") + frame)
+            finally:
+                self._in_frame = False
+        except WireFault as fault:
+            raise self._lose("gone", fault) from None
+        if self._is_due:
+            self.time_is_up()
+
+    def _received(self) -> list[Any]:
+        """The worker's next message without what it noted by the way."""
+        try:
+            self._in_frame = True
+            try:
+                envelope = self._stream.recv() or b""
+            finally:
+                self._in_frame = False
+            if self._is_due:
+                self.time_is_up()
+            if envelope[:1] != ANSWER:
+                raise self._lose(envelope[1:].decode("ascii") or "gone")
+            message = unpack(envelope[1:])
+            if type(message) is not list or len(message) < 3:
+                raise WireFault("a message is not a list")
+            *message, noted = message
+            if self._notes.pass_on(noted):
+                self.level(2)
+        except WireFault as fault:
+            raise self._lose("protocol", fault) from None
+        return message
+
+    def lose_protocol(self) -> WorkerLost:
+        """The worker broke a rule of the exchange; an exception to raise."""
+        return self._lose("protocol")
+
+    def _lose(self, code: str, cause: BaseException | None = None) -> WorkerLost:
+        """The worker is not to be used any more; an exception to raise, noted for the test."""
+        self._is_lost = True
+        self.faults += code == "protocol"
+        self.noted.lost = self.noted.lost or code
+        error = WorkerLost(code)
+        error.__cause__ = cause
+        return error
+
+
+def _is_of_this_jail(path: bytes) -> bool:
+    """Whether a path leads to what only this jail has: files that a test made."""
+    folder = os.path.dirname(path)
+    return os.path.lexists(path) or (folder != b"/tmp" and os.path.lexists(folder))
+
+
+def _nothing(*_: Any) -> Any:
+    raise Refusal("set-up", by_test=True)

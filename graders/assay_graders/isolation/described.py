@@ -1,0 +1,114 @@
+"""What a worker tells of a class: enough for the driver to make one that behaves like it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ..wire.stdlib import BUILTIN_TYPES
+
+__all__ = [
+    "CONTENTS",
+    "MUTABLE_CONTENTS",
+    "SPECIALS",
+    "content_type",
+    "describe_class",
+    "found_by",
+    "inherited",
+]
+
+SPECIALS = (
+    *("__call__", "__len__", "__iter__", "__next__", "__reversed__", "__getitem__"),
+    *("__setitem__", "__delitem__", "__contains__", "__bool__", "__int__", "__float__"),
+    *("__index__", "__complex__", "__neg__", "__pos__", "__abs__", "__invert__", "__round__"),
+    *("__trunc__", "__floor__", "__ceil__", "__bytes__", "__fspath__", "__enter__", "__exit__"),
+    *("__lt__", "__le__", "__gt__", "__ge__", "__add__", "__sub__", "__mul__", "__truediv__"),
+    *("__floordiv__", "__mod__", "__divmod__", "__pow__", "__matmul__", "__lshift__"),
+    *("__rshift__", "__and__", "__or__", "__xor__", "__radd__", "__rsub__", "__rmul__"),
+    *("__rtruediv__", "__rfloordiv__", "__rmod__", "__rpow__", "__rand__", "__ror__", "__rxor__"),
+    *("__iadd__", "__isub__", "__imul__", "__iand__", "__ior__", "__ixor__", "__await__"),
+    *("__aiter__", "__anext__", "__aenter__", "__aexit__", "__format__", "__dir__"),
+    *("__str__", "__repr__"),
+)
+"""Special methods that are made known; everything else is an attribute or does not exist."""
+
+CONTENTS: tuple[type, ...] = (str, bytes, int, float, complex, tuple, frozenset)
+"""Immutable built-in types: an object of a subclass travels with its content."""
+
+MUTABLE_CONTENTS: tuple[type, ...] = (dict, list, set, bytearray)
+
+
+def describe_class(kind: type) -> list[Any]:
+    """Name, module, qualified name, whether that leads to it, special methods, content type,
+    who defines `==`, `hash` and `in` ("own", "base" or "object"), and the methods of the
+    content type that the class replaces.
+    """
+    base = content_type(kind)
+    is_whole = base in CONTENTS or issubclass(kind, BaseException)
+    specials = [
+        name
+        for name in SPECIALS
+        if _has(kind, name) and (not is_whole or _definer(kind, name) == "own")
+    ]
+    shadowed = (
+        [] if base not in CONTENTS else [name for name in inherited(base) if _is_own(kind, name)]
+    )
+    return [
+        _text(kind, "__name__"),
+        _text(kind, "__module__"),
+        _text(kind, "__qualname__"),
+        found_by(_text(kind, "__module__"), _text(kind, "__qualname__")) is kind,
+        specials,
+        "" if base is None else base.__name__,
+        _definer(kind, "__eq__"),
+        _definer(kind, "__hash__"),
+        _definer(kind, "__contains__"),
+        shadowed,
+    ]
+
+
+def inherited(base: type | None) -> list[str]:
+    """Names of a built-in type's methods, without the special ones."""
+    return [name for name in dir(base) if not name.startswith("_")]
+
+
+def content_type(kind: type) -> type | None:
+    """The built-in type whose content an object of this class holds."""
+    for base in (*CONTENTS, *MUTABLE_CONTENTS):
+        if issubclass(kind, base):
+            return base
+    return None
+
+
+def found_by(module: str, qualified: str) -> Any:
+    """What a module's name and a qualified name lead to, or None."""
+    found: Any = sys.modules.get(module)
+    for part in qualified.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def _has(kind: type, name: str) -> bool:
+    if getattr(kind, name, None) is None:
+        return False
+    return getattr(object, name, None) is not getattr(kind, name)
+
+
+def _is_own(kind: type, name: str) -> bool:
+    return _definer(kind, name) == "own"
+
+
+def _definer(kind: type, name: str) -> str:
+    for base in kind.__mro__:
+        if name in vars(base):
+            if vars(base)[name] is None:
+                return "none"
+            if base is object:
+                return "object"
+            return "base" if BUILTIN_TYPES.get(base.__name__) is base else "own"
+    return "none"
+
+
+def _text(kind: type, name: str) -> str:
+    value = getattr(kind, name, "")
+    return value if type(value) is str else ""

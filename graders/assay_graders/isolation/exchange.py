@@ -1,0 +1,101 @@
+"""Operations on the candidate's objects, as requests: read, call, ask."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from .changes import Watched, write_back
+from .client import Client
+
+__all__ = ["Exchange", "Known", "is_never_answered"]
+
+_NEVER = frozenset(
+    {
+        *("__file__", "__path__", "__loader__", "__spec__", "__cached__", "__test__"),
+        *("__wrapped__", "__code__", "__signature__", "__getstate__", "__setstate__"),
+        *("__getnewargs__", "__getnewargs_ex__", "__getinitargs__", "__copy__", "__deepcopy__"),
+        *("__array__", "__array_interface__", "__array_ufunc__", "__array_struct__"),
+        *("pytestmark", "load_tests", "collect_ignore", "collect_ignore_glob"),
+        *("setUpModule", "tearDownModule", "setup_module", "teardown_module", "setup_function"),
+        *("teardown_function", "setup_method", "teardown_method", "setup_class"),
+        *("teardown_class",),
+    }
+)
+
+
+def is_never_answered(name: str) -> bool:
+    """Whether tools ask for an attribute of this name, so that no candidate may answer it."""
+    return name in _NEVER or name.startswith(("_pytest", "pytest_", "_assay"))
+
+
+class Known(Protocol):
+    """What is known of proxies, and where the value of an attribute can be found again."""
+
+    def found_at(self, target: Any, name: str, value: Any) -> None: ...
+
+    def is_candidates(self, value: Any) -> bool: ...
+
+    def text_of(self, error: BaseException) -> str: ...
+
+
+class Exchange:
+    """What proxies do over the wire."""
+
+    def __init__(self, client: Client, known: Known) -> None:
+        self.client = client
+        self.known = known
+        self.watched = Watched(client.written)
+
+    def ask(self, word: str, target: Any, *operands: Any) -> Any:
+        """The value of one operation on a proxy."""
+        self.client.level(1 if word in ("iter", "next") else 2)
+        return self._value(self._asked(word, target, *operands)[0])
+
+    def read(self, target: Any, name: str, *, level: int = 2) -> Any:
+        """An attribute of a proxy."""
+        if is_never_answered(name):
+            raise AttributeError(name)
+        self.client.level(level)
+        value = self._value(self._asked("get", target, name)[0])
+        self.known.found_at(target, name, value)
+        return value
+
+    def call(
+        self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, level: int
+    ) -> Any:
+        """Call a proxy; arguments that changed over there change here too."""
+        self.client.level(level)
+        tree, changed = self._asked("call", target, list(args), kwargs)
+        if changed:
+            self.client.level(4)
+            with self.watched.taking_over():
+                for change in changed:
+                    self._take_over(args, kwargs, change)
+        for argument in (*args, *kwargs.values()):
+            self.watched.add_argument(argument)
+        return self._value(tree)
+
+    def _asked(self, word: str, *operands: Any) -> tuple[Any, list[Any]]:
+        trees = [self.client.encode(operand) for operand in operands]
+        parts = self.client.request(word, *trees)
+        if len(parts) != 2 or type(parts[1]) is not list:
+            raise self.client.lose_protocol()
+        return parts[0], parts[1]
+
+    def _value(self, tree: Any) -> Any:
+        value = self.client.decode(tree)
+        self.watched.add_result(value)
+        return value
+
+    def _take_over(self, args: tuple[Any, ...], kwargs: dict[str, Any], change: Any) -> None:
+        if type(change) is not list or len(change) != 2:
+            raise self.client.lose_protocol()
+        place, tree = change
+        if type(place) is int and 0 <= place < len(args):
+            before = args[place]
+        elif type(place) is str and place in kwargs:
+            before = kwargs[place]
+        else:
+            raise self.client.lose_protocol()
+        if not write_back(before, self.client.decode(tree)):
+            raise self.client.lose_protocol()

@@ -1,0 +1,111 @@
+"""Importing the candidate's modules: a finder for a fixed list of names, modules as proxies.
+
+Only names that the task's tree has are taken, and none that the tests or the runtime can
+import without it: a candidate never replaces the standard library or a helper of the tests.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import sys
+import types
+from collections.abc import Sequence
+from typing import Any
+
+from .exchange import Exchange
+from .refusals import Refusal
+
+__all__ = ["CandidateFinder", "without_those_found_here"]
+
+
+class CandidateModule(types.ModuleType):
+    """A module whose attributes are the worker's."""
+
+    def __getattr__(self, name: str) -> Any:
+        loader = self.__spec__.loader if self.__spec__ is not None else None
+        if not isinstance(loader, CandidateFinder):
+            raise AttributeError(name)
+        return loader.attribute(self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        loader = self.__spec__.loader if self.__spec__ is not None else None
+        if isinstance(loader, CandidateFinder):
+            loader.check_set(self, name)
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        loader = self.__spec__.loader if self.__spec__ is not None else None
+        if isinstance(loader, CandidateFinder):
+            loader.check_set(self, name)
+        super().__delattr__(name)
+
+
+class CandidateFinder:
+    """Finder and loader of exactly the `modules`; True for a package."""
+
+    def __init__(self, exchange: Exchange, modules: dict[str, bool]) -> None:
+        self._exchange = exchange
+        self._modules = modules
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: Any = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """A spec for a candidate's module, None for any other."""
+        is_package = self._modules.get(name)
+        if is_package is None:
+            return None
+        return importlib.machinery.ModuleSpec(name, self, is_package=is_package)  # type: ignore[arg-type]
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
+        """An empty proxy."""
+        return CandidateModule(spec.name)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Have the worker import it; raises what the import raised."""
+        self._exchange.client.request("import", module.__name__)
+
+    def attribute(self, module: types.ModuleType, name: str) -> Any:
+        """An attribute of the worker's module."""
+        if name == "__all__":
+            raise self._refused("star-import")
+        return self._exchange.read(module, name, level=0)
+
+    def check_set(self, module: types.ModuleType, name: str) -> None:
+        """Only the import system sets something on a proxy: its own names and submodules."""
+        is_own = name.startswith("__") and name.endswith("__")
+        if not is_own and f"{module.__name__}.{name}" not in self._modules:
+            raise self._refused("module-set")
+
+    def _refused(self, code: str) -> Refusal:
+        return self._exchange.client.refuse(code, by_test=True)
+
+
+def without_those_found_here(
+    modules: dict[str, bool], own: list[str]
+) -> tuple[dict[str, bool], bool]:
+    """The modules whose top-level name nothing here can be imported under.
+
+    And whether one of the `own` among the others is in the runtime itself: tests would then be
+    run against that one, and not against the candidate.
+    """
+    tops = {name.partition(".")[0] for name in modules}
+    library = {top for top in tops if top in sys.stdlib_module_names}
+    specs = {top: importlib.machinery.PathFinder.find_spec(top) for top in tops - library}
+    found = {top for top, spec in specs.items() if spec is not None}
+    installed = {
+        top
+        for top in found
+        if any(place.startswith(sys.prefix + "/") for place in _places(specs[top]))
+    }
+    free = {
+        name: kind
+        for name, kind in modules.items()
+        if name.partition(".")[0] not in library | found
+    }
+    return free, not installed.isdisjoint(own)
+
+
+def _places(spec: importlib.machinery.ModuleSpec | None) -> list[str]:
+    if spec is None:
+        return []
+    return [spec.origin or "", *(spec.submodule_search_locations or ())]

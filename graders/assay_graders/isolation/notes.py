@@ -1,0 +1,52 @@
+"""What the candidate printed and warned of, given out as if it came from the driver."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+from ..wire.faults import WireFault
+from ..wire.stdlib import BUILTIN_TYPES
+from ..wire.values import Codec
+
+__all__ = ["Notes"]
+
+
+class Notes:
+    """Output goes out at once; warnings wait until no exchange is under way."""
+
+    def __init__(self, codec: Codec) -> None:
+        self._codec = codec
+        self._warnings: list[tuple[str, type[Warning]]] = []
+
+    def pass_on(self, noted: Any) -> bool:
+        """Take the notes of one message; whether there were any. Raises WireFault."""
+        if type(noted) is not list:
+            raise WireFault("a message has no notes")
+        for note in noted:
+            if type(note) is not list or not note or type(note[0]) is not str:
+                raise WireFault("a note has another form")
+            texts = [self._codec.decode(part) for part in note[1:]]
+            if not all(type(text) is str for text in texts):
+                raise WireFault("a note is not text")
+            if note[0] in ("stdout", "stderr") and len(texts) == 1:
+                getattr(sys, note[0]).write(texts[0])
+            elif note[0] == "warning" and len(texts) == 2:
+                self._warnings.append((texts[1], _category(texts[0])))
+            else:
+                raise WireFault("a note of an unknown kind")
+        return bool(noted)
+
+    def warn(self) -> None:
+        """Give out the warnings; a filter may turn one into an exception."""
+        while self._warnings:
+            text, kind = self._warnings.pop(0)
+            warnings.warn(text, kind, stacklevel=5)
+
+
+def _category(name: str) -> type[Warning]:
+    kind = BUILTIN_TYPES.get(name)
+    if kind is None or not issubclass(kind, Warning):
+        raise WireFault("a warning is none")
+    return kind

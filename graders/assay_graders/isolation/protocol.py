@@ -1,0 +1,48 @@
+"""The words of the exchange, and the layers around it.
+
+One conversation, strictly alternating. The driver asks the host in envelopes: one byte and,
+for FORWARD, a time and a frame that the host hands to the worker unread. The host answers with
+ANSWER and the worker's frame, or with LOST and one word. Inside, a message is a list: a number
+that the answer must repeat, a word, and what belongs to it.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ANSWER",
+    "CALL_BACK",
+    "CONFIG",
+    "ENVELOPE",
+    "FORWARD",
+    "LOST",
+    "MAX_NESTING",
+    "MILLISECONDS",
+    "NEXT_BACK",
+    "OK",
+    "RAISE",
+    "REFUSED",
+    "RESTART",
+    "WIRE",
+]
+
+WIRE = "wire"
+"""Name of the private channel, on both sides."""
+CONFIG = "ASSAY_WORKER_CONFIG"
+
+FORWARD, RESTART = b"F", b"R"
+ANSWER, LOST = b"A", b"X"
+
+OK = "ok"
+RAISE = "raise"
+REFUSED = "refused"
+CALL_BACK = "call-back"
+NEXT_BACK = "next-back"
+
+MILLISECONDS = 4
+"""Bytes after FORWARD: how many milliseconds the test in progress has left, 0 for no limit."""
+
+ENVELOPE = 1 + MILLISECONDS
+"""Bytes that an envelope adds to a frame, at most."""
+
+MAX_NESTING = 40
+"""How deep calls may go back and forth at one time."""

@@ -1,0 +1,205 @@
+"""The process that imports the candidate and answers calls; it knows no test.
+
+Whatever it says is the candidate's word: it may be hostile from its first import on. What it
+must not do is fail an honest candidate.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import operator
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from ..wire.faults import WireFault
+from ..wire.frames import FrameStream
+from ..wire.stdlib import BUILTIN_TYPES
+from ..wire.text import pack, unpack
+from ..wire.values import Codec
+from .described import MUTABLE_CONTENTS, content_type, describe_class
+from .objects import Objects
+from .protocol import CALL_BACK, CONFIG, NEXT_BACK, OK, RAISE, REFUSED
+
+__all__ = ["main"]
+
+_OUTPUT_BYTES = 1 << 20
+
+_OPERATIONS: dict[str, Callable[..., Any]] = {
+    "bool": bool,
+    "len": len,
+    "iter": iter,
+    "next": next,
+    "reversed": reversed,
+    "str": str,
+    "repr": repr,
+    "hash": hash,
+    "int": int,
+    "float": float,
+    "complex": complex,
+    "bytes": bytes,
+    "index": operator.index,
+    "neg": operator.neg,
+    "pos": operator.pos,
+    "abs": abs,
+    "invert": operator.invert,
+    "round": round,
+    "trunc": lambda value: value.__trunc__(),
+    "floor": lambda value: value.__floor__(),
+    "ceil": lambda value: value.__ceil__(),
+    "fspath": os.fspath,
+    "format": format,
+    "dir": dir,
+    "getitem": operator.getitem,
+    "setitem": operator.setitem,
+    "delitem": operator.delitem,
+    "contains": operator.contains,
+    "eq": operator.eq,
+    "issubclass": issubclass,
+    "get": getattr,
+    "enter": lambda value: type(value).__enter__(value),
+    "exit": lambda value, error: type(value).__exit__(
+        value, None if error is None else type(error), error, None
+    ),
+}
+
+
+class Worker:
+    """Serves one driver until the stream ends."""
+
+    def __init__(self, stream: FrameStream, config: dict[str, Any]) -> None:
+        self._stream = stream
+        self._codec = Codec(nan=config["nan"])
+        modules = frozenset(config["modules"])
+        self._objects = Objects(self._codec, modules, self._call_back, self._next_back)
+        self._streams: dict[str, io.BytesIO] = {}
+        self._warnings: list[Any] = []
+        self._asked = 0
+
+    def serve(self) -> None:
+        """Answer requests until the driver is gone."""
+        for name in ("stdout", "stderr"):
+            self._streams[name] = io.BytesIO()
+            text = io.TextIOWrapper(self._streams[name], encoding="utf-8", write_through=True)
+            setattr(sys, name, text)
+        warnings.simplefilter("always")
+        warnings.showwarning = self._warned  # type: ignore[assignment]
+        while (message := self._next()) is not None:
+            self._answer(message)
+
+    def _next(self) -> Any:
+        frame = self._stream.recv()
+        return None if frame is None else unpack(frame)
+
+    def _answer(self, message: list[Any]) -> None:
+        number, word, *parts = message
+        try:
+            answer = [number, OK, *self._perform(word, parts)]
+        except WireFault as fault:
+            answer = [number, REFUSED, str(fault)]
+        except BaseException as error:
+            answer = [number, RAISE, self._objects.exception_payload(error)]
+        self._stream.send(pack([*answer, self._noted()]))
+
+    def _perform(self, word: str, parts: list[Any]) -> list[Any]:
+        objects = self._objects
+        if word == "import":
+            importlib.import_module(parts[0])
+            return [None, []]
+        if word == "describe":
+            kind = objects.value(parts[0])
+            bases = [objects.class_payload(base) for base in kind.__bases__]
+            return [[*self._codec.encode(describe_class(kind)), bases], []]
+        if word == "content":
+            value = objects.value(parts[0])
+            return [objects.tree(_content(value)), []]
+        if word == "call":
+            return self._call(parts)
+        return [objects.tree(_OPERATIONS[word](*map(objects.value, parts))), []]
+
+    def _call(self, parts: list[Any]) -> list[Any]:
+        """Call with arguments; the second part says what became of those that can change."""
+        target, args, kwargs = (self._objects.value(part) for part in parts)
+        changeable = [
+            (place, value, pack(self._objects.tree(value)))
+            for place, value in (*enumerate(args), *kwargs.items())
+            if type(value) in MUTABLE_CONTENTS
+        ]
+        result = target(*args, **kwargs)
+        answer = self._objects.tree(result)
+        changed = []
+        for place, value, before in changeable:
+            after = self._objects.tree(value)
+            if pack(after) != before:
+                changed.append([place, after])
+        return [answer, changed]
+
+    def _call_back(self, token: int, args: Any, kwargs: Any) -> Any:
+        return self._ask(CALL_BACK, token, self._objects.tree(args), self._objects.tree(kwargs))
+
+    def _next_back(self, token: int) -> Any:
+        return self._ask(NEXT_BACK, token)
+
+    def _ask(self, word: str, *parts: Any) -> Any:
+        """Ask the driver something in the middle of a call; it may call again before."""
+        self._asked -= 1
+        number = self._asked
+        self._stream.send(pack([number, word, *parts, self._noted()]))
+        while (message := self._next()) is not None:
+            if message[0] != number:
+                self._answer(message)
+            elif message[1] == OK:
+                return self._objects.value(message[2])
+            else:
+                raise self._objects.value(message[2])
+        os._exit(0)
+
+    def _warned(self, message: Any, category: type, *rest: Any) -> None:
+        while BUILTIN_TYPES.get(category.__name__) is not category:
+            category = category.__bases__[0]
+        self._warnings.append(["warning", category.__name__, str(message)])
+
+    def _noted(self) -> list[Any]:
+        """Output and warnings since the last message."""
+        noted, self._warnings = self._warnings[:1_000], []
+        for name, stream in self._streams.items():
+            written = stream.getvalue()
+            if written:
+                stream.seek(0)
+                stream.truncate()
+                noted.append([name, written[:_OUTPUT_BYTES].decode("utf-8", "replace")])
+        return [[kind, *map(self._codec.encode, rest)] for kind, *rest in noted]
+
+
+def _content(value: Any) -> Any:
+    """A plain copy of a container, read with the built-in type's own methods."""
+    base = content_type(type(value))
+    if base is dict:
+        return dict(zip(dict.keys(value), dict.values(value), strict=True))
+    if base is list:
+        return list(list.__iter__(value))
+    if base is set:
+        return set(set.__iter__(value))
+    return bytearray(value)
+
+
+def _packages() -> str:
+    """The runtime's installed packages: `-S` leaves them out, and all their start-up hooks."""
+    environment = os.path.dirname(os.path.dirname(sys.executable))
+    major, minor = sys.version_info[:2]
+    return f"{environment}/lib/python{major}.{minor}/site-packages"
+
+
+def main() -> None:
+    """Take the channel, put the candidate's folders last on the path, and serve."""
+    config = json.loads(os.environ.pop(CONFIG))
+    descriptor = int(os.environ.pop("ASSAY_CHANNEL_WIRE"))
+    os.set_inheritable(descriptor, False)
+    sys.argv = [""]
+    sys.path.extend([_packages(), *config["roots"]])
+    Worker(FrameStream(descriptor), config).serve()
+    os._exit(0)

@@ -1,0 +1,82 @@
+"""Strict JSON of the wire: a tree of lists, scalars and tags.
+
+A tag is an object with exactly one key; in memory it is the tuple `(key, payload)`, which no
+other JSON value becomes. Duplicate keys can't occur therefore, and neither can constants
+that JSON does not have, numbers out of range or text that is not Unicode.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, NoReturn
+
+from .faults import WireFault
+
+__all__ = ["MAX_SAFE_INTEGER", "pack", "unpack"]
+
+MAX_SAFE_INTEGER = 2**53 - 1
+_LONGEST_INTEGER = 17
+_LONGEST_FLOAT = 32
+
+
+def pack(tree: Any) -> bytes:
+    """A tree as one frame's bytes, ASCII only; raises WireFault when it is no tree."""
+    try:
+        return _ENCODE(_objects(tree)).encode("ascii")
+    except (ValueError, TypeError, RecursionError):
+        raise WireFault("a message is not a tree of the wire") from None
+
+
+def unpack(frame: bytes) -> Any:
+    """The tree in one frame's bytes; raises WireFault."""
+    try:
+        return _DECODE(frame.decode("ascii"))
+    except WireFault:
+        raise
+    except (ValueError, RecursionError):
+        raise WireFault("a frame is not JSON in ASCII") from None
+
+
+def _objects(tree: Any) -> Any:
+    kind = type(tree)
+    if kind is tuple:
+        key, payload = tree
+        return {key: _objects(payload)}
+    if kind is list:
+        return [_objects(item) for item in tree]
+    return tree
+
+
+def _tag(pairs: list[tuple[str, Any]]) -> tuple[str, Any]:
+    if len(pairs) != 1:
+        raise WireFault("an object does not have exactly one key")
+    return pairs[0]
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > _LONGEST_INTEGER or abs(int(digits)) > MAX_SAFE_INTEGER:
+        raise WireFault("an integer is out of range")
+    return int(digits)
+
+
+def _float(digits: str) -> float:
+    if len(digits) > _LONGEST_FLOAT:
+        raise WireFault("a number is too long")
+    number = float(digits)
+    if not math.isfinite(number):
+        raise WireFault("a number is out of range")
+    return number
+
+
+def _constant(_: str) -> NoReturn:
+    raise WireFault("a number that JSON does not have")
+
+
+_ENCODE = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
+_DECODE = json.JSONDecoder(
+    object_pairs_hook=_tag,
+    parse_int=_integer,
+    parse_float=_float,
+    parse_constant=_constant,
+).decode

@@ -1,0 +1,48 @@
+"""Hidden tests over one candidate module, graded in mode `isolated`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from support.grading import GRADERS, grade
+
+from assay.api import Facts, GraderRole, Limits
+
+
+def isolated(
+    tests: str,
+    source: str,
+    *,
+    expect: tuple[str, ...],
+    module: str = "cand",
+    limits: Limits | None = None,
+    tree: dict[str, str] | None = None,
+    added: tuple[str, ...] = (),
+    **options: Any,
+) -> Facts:
+    """Facts of one hidden file of tests, `test_h.py`, over `src/MODULE.py`."""
+    grader = GRADERS["pytest"]
+    made = grader.Options(
+        tests=("test_h.py",),
+        expect=tuple(f"test_h.py::{test}" for test in expect),
+        hidden=True,
+        roots=("src",),
+        mode="isolated",
+        **options,
+    )
+    files = {f"src/{module}.py": source, "README.md": "a tree", **(tree or {})}
+    bounds = {} if limits is None else {"limits": limits}
+    return grade(
+        grader,
+        made,
+        files,
+        hidden={"test_h.py": tests},
+        role=GraderRole.HIDDEN,
+        added=added,
+        **bounds,
+    )
+
+
+def found(facts: Facts) -> dict[str, str]:
+    """Outcome by the name of the test."""
+    return {test.id.partition("::")[2]: test.outcome.value for test in facts.tests}
