@@ -14,6 +14,7 @@ ELSEWHERE = {
     "test_trees_as_ordinary_user.py": "becomes that user itself",
     "test_reproducible_for_users.py": "becomes that user itself",
     "test_reproducible.py": "that both get equal results is tested by the one above",
+    "test_runtime_requirements.py": "wheels are read on the host, whoever runs it",
     "test_tutorial.py": "the same commands as in test_flow.py, and test_house.py has its text",
 }
 MODULES = sorted(path.name for path in HERE.parent.glob("test_*.py") if path.name not in ELSEWHERE)

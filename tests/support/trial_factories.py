@@ -46,9 +46,10 @@ class Endless:
 
     def _run(self, spec: TrialSpec) -> TrialRecord:
         mark = self.marks / spec.candidate
-        mark.touch()
+        # The cancellation may come at any moment, also right after the mark was made.
         try:
+            mark.touch()
             while True:
                 time.sleep(60)
         finally:
-            mark.unlink()
+            mark.unlink(missing_ok=True)
