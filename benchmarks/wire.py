@@ -17,8 +17,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from support.grading import GRADERS, grade
+from support.jail import PYTHON, runtime, sandbox
 
-from assay.api import Facts, GraderRole, Limits
+from assay.api import Command, Facts, GraderRole, JailSpec, Limits, Profile
+from assay_graders.bundle import program_bundle
+from assay_graders.isolation.protocol import CONFIG, WIRE
+from assay_graders.wire.text import pack, unpack
 
 ROUNDS = 3
 CALLS = 10_000
@@ -47,10 +51,10 @@ def graded(tests: str, expect: tuple[str, ...], mode: str) -> Facts:
     return facts
 
 
-def best(work: Callable[[], object]) -> float:
+def best(work: Callable[[], object], rounds: int = ROUNDS) -> float:
     """Seconds of the fastest round."""
     seconds = []
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         began = time.perf_counter()
         work()
         seconds.append(time.perf_counter() - began)
@@ -67,6 +71,28 @@ def many() -> tuple[str, tuple[str, ...]]:
     return f"from calc import add\n{body}", names
 
 
+def worker_ready() -> float:
+    """Seconds from the start of a worker in an open jail to its first answer."""
+    command = Command(
+        argv=(PYTHON, *b"-I -S -B -X pycache_prefix=/runtime/pyc /assay/worker.pyc".split()),
+        cwd="/",
+        env={CONFIG: '{"roots": [], "modules": [], "nan": false}'},
+    )
+    spec = JailSpec(Profile.WORKER, runtime(), (program_bundle("worker"),), LIMITS)
+    with sandbox().open(spec) as session:
+
+        def answered() -> None:
+            process = session.start(command, channels=(WIRE,))
+            process.channels[WIRE].send(pack([1, "import", "sys"]))
+            answer = process.channels[WIRE].recv(1024, time.monotonic() + 60)
+            assert answer is not None
+            assert unpack(answer)[:2] == [1, "ok"]
+            process.kill()
+            process.wait()
+
+        return best(answered, rounds=10)
+
+
 def main() -> None:
     graded(looping(0), ("test_a",), "isolated")
     empty = best(lambda: graded(looping(0), ("test_a",), "isolated"))
@@ -75,6 +101,7 @@ def main() -> None:
     plain = best(lambda: graded(looping(0), ("test_a",), "unguarded"))
     print(f"isolated / unguarded, grading of one test {empty / plain:8.2f}")
     print(f"added to one grading, ms                {(empty - plain) * 1000:10.1f}")
+    print(f"first answer of a worker, ms            {worker_ready() * 1000:10.1f}")
     tests, names = many()
     isolated = best(lambda: graded(tests, names, "isolated"))
     unguarded = best(lambda: graded(tests, names, "unguarded"))

@@ -241,7 +241,7 @@ def test_wrong_candidates_fail_and_those_that_pass_are_the_documented_ones():
 
 
 TWO = "import cand\ndef test_a(): assert cand.f(1) == 2\ndef test_b(): assert cand.f(2) == 3\n"
-RIGHT = "def f(n): return n + 1\ndef g(values): return len(values)\n"
+RIGHT = "def f(n): return n + 1\ndef g(values): return len(values)\nclass Base: pass\n"
 OS = "import os, sys, threading, time\n"
 CHANNEL = OS + (
     "FD = next(fd for fd in range(3, 64) if os.path.exists(f'/proc/self/fd/{fd}')\n"
@@ -315,6 +315,7 @@ BY_THE_TEST = {
     "argument": "class Own: pass\n    cand.f(Own())",
     "argument-changed": "a = [1]\n    cand.f(len(a)); cand.g(a); a.append(2)",
     "process-state": "import os\n    os.environ['A'] = 'b'",
+    "subclass": "class Own(cand.Base): pass\n    Own()",
     "subprocess": "import subprocess, sys\n    subprocess.run([sys.executable, '-m', 'cand'])",
     "class": "class Own: pass\n    cand.f(Own)",
     "thread": "import threading\n    t = threading.Thread(target=lambda: run(cand.f))\n"

@@ -61,7 +61,12 @@ class Loud(str):
 
 Point = collections.namedtuple("Point", "x y")
 
-def add(a, b): return a + b
+def add(a, b):
+    "Add."
+    return a + b
+def about(function):
+    import inspect
+    return function.__name__, function.__doc__, str(inspect.signature(function))
 def fail(kind): raise {"value": ValueError, "key": KeyError, "os": OSError}[kind](2, "no")
 def broken(): raise Broken("bad", 7)
 def count(n):
@@ -212,6 +217,15 @@ def test_error_in_function():
     error = KeyError("k")
     with pytest.raises(KeyError) as caught: shapes.identity(error)
     assert caught.value is error
+def test_functions_say_what_they_are():
+    def function(a, *, b=2): "A text."
+    assert shapes.about(function) == ("function", "A text.", "(a, *, b=Ellipsis)")
+    assert add.__name__ == "add" and add.__module__ == "cand" and add.__doc__ == "Add."
+    assert Shape.__doc__ == "A shape." and shape("x").__doc__ == "A shape."
+    class Holder:
+        method = add
+    with pytest.raises(TypeError): Holder.method(1)
+    assert Holder.method(1, 2) == 3
 def test_function_comes_back():
     def function(): pass
     assert shapes.same(function) is function
@@ -232,7 +246,7 @@ LEVELS = {
     "attributes classes own_error special_methods contexts enum content_of_subclasses nested": 2,
     "output warning state unequal_to_plain": 2,
     "functions iterators error_in_function function_comes_back nested_calls": 3,
-    "state_of_a_library_function paths": 3,
+    "state_of_a_library_function paths functions_say_what_they_are": 3,
     "written_back": 4,
 }
 FAILING = ("test_wrong", "test_wrong_error")
@@ -259,7 +273,7 @@ def test_what_each_level_needs_works_and_wrong_code_still_fails():
     assert not facts.reasons
     counts = {int(key[-1]): facts.measures[key] for key in facts.measures if "level" in key}
     assert counts[4] == 1
-    assert counts[3] == 7
+    assert counts[3] == 8
 
 
 VISIBLE = "import cand\ndef test_a(): assert cand.f(1) == 2\n"

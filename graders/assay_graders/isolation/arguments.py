@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import sys
 import types
 from collections.abc import Iterator
@@ -67,7 +68,7 @@ class Lent:
             return ["std", *library]
         if isinstance(value, _FUNCTIONS):
             self._client.level(3)
-            return ["call", self.token(value), getattr(value, "__name__", "function")]
+            return ["call", self.token(value), self._client.encode(_about(value))]
         if isinstance(value, Iterator) and type(value).__module__ in ("builtins", "itertools"):
             self._client.level(3)
             return ["items", self.token(value)]
@@ -107,6 +108,26 @@ class Lent:
         if not isinstance(value, kinds):
             raise self._client.lose_protocol()
         return value
+
+
+def _about(function: Any) -> dict[str, Any]:
+    """What a function says of itself: its names, its text, its parameters.
+
+    A default may be an expected value, so it is shown as `...`.
+    """
+    names = ("__name__", "__qualname__", "__module__", "__doc__")
+    texts = {name: getattr(function, name, None) for name in names}
+    about: dict[str, Any] = {k: text for k, text in texts.items() if type(text) is str}
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return about | {"parameters": None}
+    empty = inspect.Parameter.empty
+    return about | {
+        "parameters": [
+            (p.name, int(p.kind), [] if p.default is empty else [...]) for p in parameters
+        ]
+    }
 
 
 def _in_library(value: Any) -> tuple[str, str] | None:

@@ -28,7 +28,7 @@ SPECIALS = (
     *("__rtruediv__", "__rfloordiv__", "__rmod__", "__rpow__", "__rand__", "__ror__", "__rxor__"),
     *("__iadd__", "__isub__", "__imul__", "__iand__", "__ior__", "__ixor__", "__await__"),
     *("__aiter__", "__anext__", "__aenter__", "__aexit__", "__format__", "__dir__"),
-    *("__str__", "__repr__"),
+    *("__str__", "__repr__", "__get__"),
 )
 """Special methods that are made known; everything else is an attribute or does not exist."""
 

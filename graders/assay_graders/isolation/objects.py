@@ -13,27 +13,47 @@ from ..wire.stdlib import BUILTIN_TYPES
 from ..wire.values import REFERENCE, Codec
 from .described import CONTENTS, content_type
 
-__all__ = ["CallBack", "Objects"]
+__all__ = ["Borrowed", "CallBack", "Objects"]
 
 _NO_CONTENT = ["none"]
 
 
-class CallBack:
-    """Something of the driver's: it can be called, or asked for its next item; no more."""
+class Borrowed:
+    """Something of the driver's, known by a token; it can do one thing and no more."""
 
-    def __init__(self, token: int, name: str, ask: Callable[..., Any]) -> None:
+    def __init__(self, token: int, ask: Callable[..., Any]) -> None:
         self._token = token
         self._ask = ask
-        self.__name__ = self.__qualname__ = name
+
+
+class CallBack(Borrowed):
+    """A function: it can be called, and says what it says of itself."""
+
+    def __init__(self, token: int, ask: Callable[..., Any], about: dict[str, Any]) -> None:
+        super().__init__(token, ask)
+        self._parameters = about.pop("parameters")
+        vars(self).update(about)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self._ask(self._token, args, kwargs)
 
+    @property
+    def __signature__(self) -> Any:
+        import inspect
 
-class _Items(CallBack):
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        raise TypeError("an iterator is not callable")
+        if self._parameters is None:
+            raise AttributeError("__signature__")
+        return inspect.Signature(
+            [
+                inspect.Parameter(name, inspect._ParameterKind(kind), default=default[0])
+                if default
+                else inspect.Parameter(name, inspect._ParameterKind(kind))
+                for name, kind, default in self._parameters
+            ]
+        )
 
+
+class _Items(Borrowed):
     def __iter__(self) -> Any:
         return self
 
@@ -82,7 +102,7 @@ class Objects:
 
     def refer(self, value: Any) -> Any:
         """The payload of a reference to something that is not plain."""
-        if isinstance(value, CallBack):
+        if isinstance(value, Borrowed):
             return ["d", value._token]
         token = self._tokens.get(id(value))
         if token is not None:
@@ -131,9 +151,9 @@ class Objects:
         if word == "std":
             return operator.attrgetter(payload[2])(importlib.import_module(payload[1]))
         if word == "call":
-            return CallBack(payload[1], payload[2], self._call)
+            return CallBack(payload[1], self._call, self.value(payload[2]))
         if word == "items":
-            return _Items(payload[1], "iterator", self._following)
+            return _Items(payload[1], self._following)
         return self._raised(payload)
 
     def _raised(self, payload: Any) -> Any:

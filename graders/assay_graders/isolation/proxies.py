@@ -8,6 +8,7 @@ value is done here, on content, or refused; the candidate may only object to an 
 from __future__ import annotations
 
 import functools
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -51,6 +52,8 @@ def exchange() -> Exchange:
 
 class CandidateClass(type):
     """Type of the classes that stand for a candidate's: calling one constructs over there."""
+
+    __doc__ = property(lambda cls: _Bound.exchange.read(cls, "__doc__"))
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         return _Bound.exchange.call(cls, args, kwargs, level=2)
@@ -111,7 +114,8 @@ def _namespace(stand_in: StandIn, bases: tuple[type, ...]) -> dict[str, Any]:
         found |= {"__slots__": (), "__str__": _nullary("str"), "__repr__": _nullary("repr")}
     for name in stand_in.specials:
         found[name] = _special(name)
-    for name in stand_in.shadowed:
+    own = ("__doc__", "__module__") if stand_in.is_function else ("__doc__",)
+    for name in (*own, *stand_in.shadowed):
         found[name] = property(functools.partial(_read_own, name))
     if is_error:
         found["__str__"] = _error_text
@@ -127,6 +131,8 @@ def _special(name: str) -> Callable[..., Any]:
         return _exit
     if name == "__contains__":
         return _contains
+    if name == "__get__":
+        return _bind
     if word in _NULLARY or word in ("str", "repr"):
         return _nullary(word)
     if word in _WITH_OPERANDS:
@@ -145,6 +151,13 @@ def _nullary(word: str) -> Callable[[Any], Any]:
 
 def _get_attribute(self: Any, name: str) -> Any:
     return _Bound.exchange.read(self, name)
+
+
+def _bind(self: Any, instance: Any, _: Any = None) -> Any:
+    """A function of the candidate's in a class of the test's is a method there."""
+    if not stand_in_of(type(self)).is_function:
+        raise _refused("descriptor")
+    return self if instance is None else types.MethodType(self, instance)
 
 
 def _read_own(name: str, self: Any) -> Any:

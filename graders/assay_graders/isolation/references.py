@@ -75,6 +75,8 @@ class References:
             return ["m", value.__name__]
         place = self._places.get(id(value))
         if place is None:
+            if isinstance(value, CandidateClass) or isinstance(type(value), CandidateClass):
+                raise self._client.refuse("subclass", by_test=True)
             return self._lent.payload(value)
         if place.generation == self._client.generation:
             return [place.word, place.number]
