@@ -135,6 +135,15 @@ def test_dotted_names_exceptions_of_the_candidate_and_changed_arguments():
     assert "[1, 2]" in facts.tests[1].message_private
 
 
+def test_an_answer_that_is_too_large_is_a_failed_test_and_no_breach():
+    code = "def add(a, b):\n    return 'x' * 5_000_000\n"
+    facts = grade_calls(code)
+
+    assert not facts.reasons
+    assert set(outcomes(facts).values()) == {TestOutcome.FAILED}
+    assert "larger than" in facts.tests[0].message_private
+
+
 def test_arguments_are_compared_beside_every_demand():
     code = (
         "def f(items):\n    items.append(1)\n    raise ValueError\ndef g(items): items.append(1)\n"

@@ -19,6 +19,7 @@ from typing import Any
 from ..wire.faults import WireFault
 from ..wire.frames import FrameStream
 from ..wire.values import Codec
+from .bounds import MAX_ANSWER_BYTES
 
 __all__ = ["main"]
 
@@ -89,9 +90,12 @@ def answer(codec: Codec, finder: Finder, question: list[Any]) -> bytes:
     except BaseException as error:
         kind, payload = "raised", raised(error)
     try:
-        return codec.dumps([nonce, kind, payload, [args, kwargs] if after else None])
+        frame = codec.dumps([nonce, kind, payload, [args, kwargs] if after else None])
+        if len(frame) > MAX_ANSWER_BYTES:
+            raise WireFault(f"it is larger than {MAX_ANSWER_BYTES} bytes")
     except WireFault as fault:
-        return codec.dumps([nonce, "not-plain", str(fault), None])
+        frame = codec.dumps([nonce, "not-plain", str(fault), None])
+    return frame
 
 
 def serve(config: dict[str, Any], channel: int) -> None:

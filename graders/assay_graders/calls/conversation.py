@@ -26,6 +26,7 @@ from assay.api import (
     Session,
 )
 from assay_graders.bundle import program_bundle
+from assay_graders.called.bounds import MAX_ANSWER_BYTES
 from assay_graders.jailed import settled, tool
 from assay_graders.wire.faults import WireFault
 from assay_graders.wire.frames import MAX_FRAME_BYTES
@@ -127,7 +128,7 @@ class Conversation:
         except ChannelFault:
             raise Gone(_SILENT) from None
         try:
-            frame = self._channel.recv(MAX_FRAME_BYTES, self._deadline)
+            frame = self._channel.recv(MAX_ANSWER_BYTES, self._deadline)
         except ChannelFault as fault:
             if self.end().exit_code is None:
                 raise Gone(_SILENT) from None
