@@ -14,6 +14,7 @@ from support.json_schema import problems
 from support.tiny import FIXED, add_candidate, make_suite
 
 from assay.schemas import schema
+from assay.store import default_store_root
 
 SECRET = "canary-7f3a9c51"
 
@@ -59,7 +60,8 @@ def test_nothing_raw_is_shown_and_nothing_of_the_host_is_told(suite: Path, tmp_p
     file = tmp_path / "rows.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     run = tmp_path / "run"
-    env = {"ASSAY_CANARY_SECRET": SECRET, "HOME": f"/nowhere/{SECRET}"}
+    store = str(default_store_root())
+    env = {"ASSAY_CANARY_SECRET": SECRET, "HOME": f"/nowhere/{SECRET}", "ASSAY_STORE": store}
     ran = assay("run", suite, "--candidate", file, "--output", run, env=env)
     assert ran.code == 3
     shown = [ran.out, ran.err, assay("show", run).out]
@@ -71,7 +73,7 @@ def test_nothing_raw_is_shown_and_nothing_of_the_host_is_told(suite: Path, tmp_p
     everything = written + "".join(shown).replace(str(run), "RUN").encode()
     assert SECRET.encode() not in everything
     # Names of this host's folders and users, but for the folder that the user named.
-    hosts = [str(tmp_path), os.environ.get("ASSAY_STORE", "/var/cache/assay"), str(Path.cwd())]
+    hosts = [str(tmp_path), store, str(Path.cwd())]
     for host in hosts:
         assert host.encode() not in everything, host
     assert re.search(rb"assay-(run|ws|store)-[A-Za-z0-9_]{8}\b", everything) is None

@@ -14,6 +14,7 @@ from support.trees import HASHER, IN_MEMORY, File, descriptors, make, manifest_o
 
 from assay.api import CopyFailed, CopyMismatch, Edits, FileWrite, Prepared, UsageError
 from assay.api.changes import edited_manifest
+from assay.api.files import open_root, opened, remove_tree
 from assay.builtin.copier import CopyCopier
 from assay.builtin.workspace import CopyWorkspace, WorkspaceLease
 from assay.store import Store
@@ -47,7 +48,8 @@ class Workspaces(RuleBasedStateMachine):
             workspace.close()
         assert os.listdir(self.scratch) == []
         assert len(descriptors()) == self.before
-        shutil.rmtree(self.top)
+        with opened(open_root(self.top.parent)) as parent:
+            remove_tree(parent, self.top.name)
 
     def opened(self, prepared: Prepared) -> CopyWorkspace:
         return CopyCopier().open(prepared, str(self.scratch), hasher=HASHER)
