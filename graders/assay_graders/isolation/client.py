@@ -87,9 +87,10 @@ class Client:
         return self.noted
 
     def time_is_up(self) -> None:
-        """The test in progress reached its time limit: raise TimeUp, now or after the frame.
+        """The test in progress reached its time limit: raise TimeUp, now or after the answer.
 
-        In the middle of a frame it may not strike. The host knows the limit and answers in time.
+        Between a request and its answer it may not strike: the host knows the limit, and answers
+        in time.
         """
         self._is_due = self._in_frame
         if not self._in_frame:
@@ -222,22 +223,18 @@ class Client:
         return frame
 
     def _send(self, frame: bytes) -> None:
+        # Until the host has answered: else its answer would be taken for that to a later request.
+        self._in_frame = True
         left = 0 if not self.until else max(1, round((self.until - time.monotonic()) * 1000))
         try:
-            self._in_frame = True
-            try:
-                self._stream.send(FORWARD + left.to_bytes(MILLISECONDS, "big") + frame)
-            finally:
-                self._in_frame = False
+            self._stream.send(FORWARD + left.to_bytes(MILLISECONDS, "big") + frame)
         except WireFault as fault:
+            self._in_frame = False
             raise self._lose("gone", fault) from None
-        if self._is_due:
-            self.time_is_up()
 
     def _received(self) -> list[Any]:
         """The worker's next message without what it noted by the way."""
         try:
-            self._in_frame = True
             try:
                 envelope = self._stream.recv() or b""
             finally:
