@@ -1,4 +1,7 @@
-"""The other half: all integration tests again, as a user without privileges."""
+"""The other half: what may depend on who runs it, again as a user without privileges.
+
+That root and an ordinary user get equal results follows from both reproducing the published ones.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,17 @@ HERE = Path(__file__)
 ELSEWHERE = {
     "test_as_ordinary_user.py": "this module",
     "test_trees_as_ordinary_user.py": "becomes that user itself",
-    "test_reproducible_for_users.py": "becomes that user itself",
-    "test_reproducible.py": "that both get equal results is tested by the one above",
+    "test_reproducible.py": "both halves reproduce the published results",
+    "test_run_command.py": "commands and exit codes",
+    "test_linked_installation.py": "how packages are installed",
     **dict.fromkeys(
         (
             "test_call_attacks.py",
+            "test_call_eval.py",
             "test_call_grader.py",
             "test_graders_attacks.py",
+            "test_graders_delivery.py",
+            "test_graders_faults.py",
             "test_how_to_pages.py",
             "test_isolated_attacks.py",
             "test_isolated_levels.py",

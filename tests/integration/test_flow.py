@@ -1,4 +1,4 @@
-"""The flow of a trial at its edges: exit codes, refusals, contamination, interruption."""
+"""Trials at their edges: limits, contamination, interruption, a host without jails."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ import pytest
 from support.cli import assay
 from support.processes import Watched
 from support.tiny import (
-    BROKEN,
     FIXED,
     add_candidate,
-    add_task,
     make_suite,
     task_manifest,
     write_json,
@@ -38,120 +36,6 @@ def temporary() -> Iterator[Path]:
     folder.chmod(0o711)
     yield folder
     folder.rmdir()
-
-
-def test_own_patch_is_accepted(tmp_path: Path) -> None:
-    suite = make_suite(tmp_path / "suite")
-    patch = tmp_path / "my.patch"
-    patch.write_text(
-        "--- a/src/calc.py\n+++ b/src/calc.py\n@@ -1,2 +1,2 @@\n"
-        " def add(a, b):\n-    return a - b\n+    return a + b\n"
-    )
-    done = assay("run", suite, "--candidate", patch, "--output", tmp_path / "run")
-    assert done.code == 0, done.err
-    assert "1/1" in done.out
-
-
-def test_own_folder_that_fails_exits_1(tmp_path: Path) -> None:
-    suite = make_suite(tmp_path / "suite")
-    work = write_tree(tmp_path / "work", {"src/calc.py": "def add(a, b):\n    return 5\n"})
-    done = assay("run", suite, "--candidate", work, "--output", tmp_path / "run")
-    assert done.code == 1, done.err
-    assert "hidden-tests-failed" in done.out
-
-
-def test_jsonl_of_candidates_reports_unknown_tasks(tmp_path: Path) -> None:
-    suite = make_suite(tmp_path / "suite")
-    lines = [
-        {"task": "add", "id": "good", "files": GOLD},
-        {"task": "no-such-task", "id": "lost", "files": GOLD},
-    ]
-    rows = tmp_path / "rows.jsonl"
-    rows.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    done = assay("run", suite, "--candidate", rows, "--output", tmp_path / "run")
-    assert done.code == 3, done.err
-    assert "1/1" in done.out
-    assert "not graded" in done.out
-
-
-def test_a_run_is_never_overwritten(tmp_path: Path) -> None:
-    suite = make_suite(tmp_path / "suite")
-    add_candidate(suite / "add", "gold", GOLD)
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "mine.txt").write_text("keep")
-    done = assay("run", suite, "--output", tmp_path / "run")
-    assert done.code == 2
-    assert (tmp_path / "run" / "mine.txt").read_text() == "keep"
-
-
-def test_four_key_task_has_no_required_grader(tmp_path: Path) -> None:
-    folder = tmp_path / "suite" / "plain"
-    write_json(
-        folder / "task.json",
-        {"id": "plain", "category": "x", "prompt": "Do it.", "fixture": "fixture"},
-    )
-    write_tree(folder / "fixture", {"a.txt": "a"})
-    done = assay("run", tmp_path / "suite", "--output", tmp_path / "run")
-    assert done.code == 3
-    assert "no required grader" in done.err
-    assert not (tmp_path / "run").exists()
-
-
-def test_a_changed_fixture_stops_the_run_before_any_jail(tmp_path: Path) -> None:
-    suite = make_suite(tmp_path / "suite")
-    add_candidate(suite / "add", "gold", GOLD)
-    assert assay("lock", suite).code == 0
-    (suite / "add" / "fixture" / "src" / "calc.py").write_text(BROKEN + "# drift\n")
-    done = assay("run", suite, "--output", tmp_path / "run")
-    assert done.code == 5
-    assert "fixture" in done.err
-    assert not (tmp_path / "run").exists()
-    assert assay("lock", suite, "--check").code == 5
-
-
-def test_baseline_drift_is_invalid_and_blames_nobody(tmp_path: Path) -> None:
-    suite = make_suite(tmp_path / "suite", baseline={"visible": "pass"})
-    add_candidate(suite / "add", "gold", GOLD)
-    done = assay("run", suite, "--output", tmp_path / "run")
-    assert done.code == 3
-    assert "baseline-drift" in done.out
-
-
-def test_check_shows_expected_against_measured(tmp_path: Path) -> None:
-    suite = make_suite(tmp_path / "suite")
-    expect = {"verdict": "rejected", "required": ["no-changes"], "permitted": []}
-    add_candidate(suite / "add", "gold", GOLD, expect=expect)
-    done = assay("check", suite)
-    assert done.code == 3
-    assert "rejected {no-changes}" in done.out
-    assert "accepted" in done.out
-    add_candidate(suite / "add", "gold", GOLD, expect={"verdict": "accepted"})
-    assert assay("check", suite).code == 0
-
-
-@pytest.mark.parametrize(
-    ("files", "reason"),
-    [
-        ({"../escape.py": "x"}, "unsafe-path"),
-        ({"README.md": "x"}, "protected-path-changed"),
-        ({"src/new.py": "x"}, "path-not-allowed"),
-        ({"src/__pycache__/calc.pyc": "x"}, "ignored-path-changed"),
-    ],
-)
-def test_what_lies_outside_the_boundary_rejects(
-    tmp_path: Path, files: dict[str, str], reason: str
-) -> None:
-    task = load_benchmark_task(make_suite(tmp_path / "suite"), "add")
-    verdict = grade(task, {**GOLD, **files})
-    assert verdict.status is VerdictStatus.REJECTED
-    assert [found.value for found in verdict.reasons] == [reason]
-
-
-def test_an_unchanged_tree_is_rejected(tmp_path: Path) -> None:
-    task = load_benchmark_task(make_suite(tmp_path / "suite"), "add")
-    verdict = grade(task, {"src/calc.py": BROKEN})
-    assert verdict.status is VerdictStatus.REJECTED
-    assert Reason.NO_CHANGES in verdict.reasons
 
 
 def test_an_endless_loop_meets_the_time_limit(tmp_path: Path) -> None:
@@ -301,15 +185,3 @@ def test_a_temporary_folder_is_never_left(tmp_path: Path, temporary: Path) -> No
     done = assay("run", suite, "--output", tmp_path / "run", env={"TMPDIR": str(temporary)})
     assert done.code == 0, done.err
     assert list(temporary.iterdir()) == []
-
-
-def test_two_tasks_are_reported_in_order(tmp_path: Path) -> None:
-    suite = make_suite(tmp_path / "suite")
-    add_task(suite, "add-10")
-    add_task(suite, "add-2")
-    for task in ("add", "add-10", "add-2"):
-        add_candidate(suite / task, "gold", GOLD)
-    done = assay("run", suite, "--output", tmp_path / "run", "-j", "2")
-    assert done.code == 0, done.err
-    report = json.loads((tmp_path / "run" / "report.json").read_bytes())
-    assert [trial["task"] for trial in report["results"]["trials"]] == ["add", "add-10", "add-2"]
