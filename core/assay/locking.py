@@ -15,10 +15,10 @@ from typing import Any
 
 from attrs import frozen
 
-from assay.api.errors import InvalidInput, TreeLimit, TreeRefused
+from assay.api.errors import InvalidInput
 from assay.api.paths import printable
 from assay.api.tasks import TaskPins
-from assay.api.trees import RelPath, TreeRef
+from assay.api.trees import RelPath
 from assay.api.workspaces import Hasher
 from assay.benchmark import BenchmarkTask
 from assay.identity import distribution_identity
@@ -27,8 +27,9 @@ from assay.plugins import Registry
 from assay.revisions import task_digest
 from assay.strict_json import load
 from assay.suites import SUITE_FILE, open_suite
+from assay.tree import tree_ref
 
-__all__ = ["DEFAULT_HASHER", "LockResult", "compute_pins", "lock_suite", "tree_ref"]
+__all__ = ["DEFAULT_HASHER", "LockResult", "compute_pins", "lock_suite"]
 
 DEFAULT_HASHER = "assay-tree-v1"
 
@@ -87,29 +88,6 @@ def compute_pins(task: BenchmarkTask, hasher: Hasher) -> TaskPins:
         hidden=hidden,
         task=task_digest(task.task, hidden.digest if hidden else None),
     )
-
-
-def tree_ref(folder: str, hasher: Hasher, shown: str = "") -> TreeRef:
-    """Digest of a folder of this host; raises TreeRefused, TreeLimit, TreeChanged.
-
-    `shown` is put before the path of what was refused, so that the folder is known.
-    """
-    try:
-        root_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError as error:
-        raise InvalidInput(f"{shown or 'folder'}: {os.strerror(error.errno or 0)}") from None
-    try:
-        scan = hasher.scan(root_fd)
-    except TreeRefused as error:
-        raise TreeRefused(shown + error.path, error.kind) from None
-    except TreeLimit as error:
-        raise TreeLimit(f"{shown}: {error}" if shown else str(error)) from None
-    finally:
-        os.close(root_fd)
-    if scan.manifest is None:
-        first = scan.refused[0]
-        raise TreeRefused(shown + first.path, first.kind.value)
-    return scan.manifest.ref
 
 
 def _as_json(pins: Mapping[str, TaskPins]) -> dict[str, dict[str, Any]]:

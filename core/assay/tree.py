@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from assay.api import Hasher, InvalidInput, Scan, TreeLimits, TreeManifest, TreeRef
+from assay.api import (
+    Hasher,
+    InvalidInput,
+    Scan,
+    TreeLimit,
+    TreeLimits,
+    TreeManifest,
+    TreeRef,
+    TreeRefused,
+)
 from assay.api.files import open_root, opened
 
 __all__ = ["scan_folder", "tree_manifest", "tree_ref"]
@@ -41,6 +50,16 @@ def tree_manifest(
     return scan.manifest
 
 
-def tree_ref(folder: str | Path, hasher: Hasher) -> TreeRef:
-    """Digest of a folder; raises what `tree_manifest` raises."""
-    return tree_manifest(folder, hasher).ref
+def tree_ref(folder: str | Path, hasher: Hasher, shown: str = "") -> TreeRef:
+    """Digest of a folder; raises what `tree_manifest` raises.
+
+    `shown` is put before the path of what was refused, so that the folder is known.
+    """
+    try:
+        return tree_manifest(folder, hasher).ref
+    except TreeRefused as error:
+        raise TreeRefused(shown + error.path, error.kind) from None
+    except TreeLimit as error:
+        raise TreeLimit(f"{shown}: {error}" if shown else str(error)) from None
+    except InvalidInput as error:
+        raise InvalidInput(f"{shown}: {error}" if shown else str(error)) from None

@@ -6,12 +6,12 @@ object of the documented shape raises ReportFault; nothing is repaired and nothi
 
 from __future__ import annotations
 
-import json
-from typing import Any, NoReturn
+from typing import Any
 
 from attrs import field, frozen
 
 from assay.api import TestOutcome
+from assay_graders.strict_json import load_strictly
 
 __all__ = [
     "MAX_ERRORS",
@@ -95,27 +95,7 @@ def read_json(frame: bytes) -> Any:
     """Strict JSON of one frame; raises ReportFault."""
     if len(frame) > MAX_FRAME_BYTES:
         raise ReportFault("report is too long")
-    try:
-        return json.loads(
-            frame.decode("utf-8"),
-            object_pairs_hook=_unique,
-            parse_constant=_refuse_constant,
-        )
-    except ReportFault:
-        raise
-    except (ValueError, RecursionError):
-        raise ReportFault("report is not JSON in UTF-8") from None
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ReportFault("report repeats a key")
-    return found
-
-
-def _refuse_constant(_: str) -> NoReturn:
-    raise ReportFault("report holds a number that JSON does not have")
+    return load_strictly(frame, "report", ReportFault)
 
 
 def read_test(item: Any) -> ReportedTest:

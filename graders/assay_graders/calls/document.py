@@ -6,10 +6,10 @@ A value is what JSON has, or an object with exactly one key that names what JSON
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
+from assay_graders.strict_json import load_strictly
 from assay_graders.wire.faults import WireFault
 from assay_graders.wire.values import Codec
 
@@ -24,23 +24,7 @@ class DataFault(ValueError):
 
 def load(data: bytes) -> Any:
     """One JSON document; raises DataFault."""
-    try:
-        return json.loads(data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_constant)
-    except DataFault:
-        raise
-    except (ValueError, RecursionError):
-        raise DataFault("it is not JSON in UTF-8") from None
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise DataFault("an object has a key twice")
-    return found
-
-
-def _constant(_: str) -> NoReturn:
-    raise DataFault("it holds a number that JSON does not have")
+    return load_strictly(data, "it", DataFault)
 
 
 def fields(
