@@ -126,7 +126,8 @@ ATTACKS = {
     "A20 soft exit in a call": returning("sys.exit(0)", "import sys"),
     "A21 exit of a runner": "import pytest\npytest.exit('done', returncode=0)\n",
     "killed": returning("os.kill(os.getpid(), 9)", "import os"),
-    "parent exits": "import os\nif os.fork(): os._exit(0)\n" + HONEST,
+    # The child that carries on is too late whatever it does: it dies with its parent.
+    "parent exits": "import os, time\nif os.fork(): os._exit(0)\ntime.sleep(600)\n" + HONEST,
     # Lying values.
     "A22 equal to everything": liar("object"),
     "A23 lying int": liar("int", ", 7"),
