@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from attrs import frozen
@@ -53,7 +54,7 @@ from assay.candidates import edits as read_edits
 from assay.claims import check as check_claims
 from assay.decide import decide
 from assay.draft import Draft
-from assay.fixtures import UNREADABLE, SourceGuard
+from assay.fixtures import UNREADABLE, SourceGuard, leave
 from assay.grading import GradingContext
 from assay.grading_trees import GradingTrees
 from assay.ledger import ArtifactFolder
@@ -216,24 +217,34 @@ def stored_path(store: Store, manifest: TreeManifest) -> str:
 
 
 def _leave(draft: Draft, guard: SourceGuard | None, opened: list[Workspace]) -> None:
+    """Check the source, remove the workspaces; each step runs whatever the others raised."""
     draft.stages["leave"] = StageStatus.PASSED
     started = time.monotonic()
-    if guard is not None:
-        try:
-            guard.check()
-            draft.source_after = guard.before
-        except Contaminated as error:
-            draft.stages["leave"] = StageStatus.FAILED
-            draft.source_after = Digest(error.after)
-            draft.error = ""
-            draft.fail(Reason.SOURCE_CONTAMINATED, error)
-    for workspace in opened:
-        try:
-            workspace.close()
-        except CleanupFailed as error:
-            draft.stages["leave"] = StageStatus.FAILED
-            draft.leaks += (error.temp_id,)
-    draft.timings["leave"] = time.monotonic() - started
+    removals = [partial(_remove, draft, workspace) for workspace in opened]
+    try:
+        leave((partial(_check_source, draft, guard), *removals), None)
+    finally:
+        draft.timings["leave"] = time.monotonic() - started
+
+
+def _check_source(draft: Draft, guard: SourceGuard | None) -> None:
+    if guard is None:
+        return
+    try:
+        draft.source_after = guard.check()
+    except Contaminated as error:
+        draft.stages["leave"] = StageStatus.FAILED
+        draft.source_after = Digest(error.after)
+        draft.error = ""
+        draft.fail(Reason.SOURCE_CONTAMINATED, error)
+
+
+def _remove(draft: Draft, workspace: Workspace) -> None:
+    try:
+        workspace.close()
+    except CleanupFailed as error:
+        draft.stages["leave"] = StageStatus.FAILED
+        draft.leaks += (error.temp_id,)
 
 
 def _record(task: PreparedTask, draft: Draft, candidate: Candidate | None) -> TrialRecord:

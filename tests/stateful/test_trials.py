@@ -37,6 +37,7 @@ from assay.api import (
     VerdictStatus,
 )
 from assay.candidate_manifest import candidate_digest
+from assay.fixtures import SourceGuard
 from assay.host import Components, open_components, prepare_task
 from assay.ledger import ArtifactFolder
 from assay.plan import revision, trial_spec
@@ -207,3 +208,20 @@ class Trials(RuleBasedStateMachine):
 
 Trials.TestCase.settings = settings(max_examples=10, stateful_step_count=10, deadline=None)
 TestTrials = Trials.TestCase
+
+
+def test_an_error_in_the_source_check_does_not_keep_the_workspace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trials = Trials()
+    try:
+
+        def is_broken(guard: SourceGuard) -> None:
+            raise MemoryError
+
+        monkeypatch.setattr(SourceGuard, "check", is_broken)
+        with pytest.raises(MemoryError):
+            trials._run(("passes", "passes"), {"src/calc.py": FIXED.encode()})
+        trials.nothing_is_left()
+    finally:
+        trials.teardown()
