@@ -15,7 +15,7 @@ from assay_graders.calls.cases import Case, read_cases
 from assay_graders.calls.document import MAX_DATA_BYTES, DataFault
 from assay_graders.calls.oracle import Oracle
 from assay_graders.calls.running import CaseRun, calls_of, groups_of, in_order, seed_of
-from assay_graders.expected import path_problem, root_problems
+from assay_graders.expected import case_problems, root_problems
 from assay_graders.jailed import WORKSPACE
 from assay_graders.lacking import TESTS, matching, pattern_problems
 from assay_graders.measured import facts
@@ -60,16 +60,10 @@ class CallGrader:
     max_trust: ClassVar[Trust] = Trust.ISOLATED
 
     def check(self, options: CallOptions, task: Task) -> tuple[str, ...]:
-        problems: list[str] = []
-        if path_problem(options.cases):
-            problems.append(f"cases: {path_problem(options.cases)}.")
-        if task.hidden is None:
-            problems.append("cases is a hidden file, but the task has no hidden files.")
+        problems = list(case_problems(options.cases, options.ids, task))
         if not options.roots:
             problems.append("roots is empty: nothing could be imported.")
         problems += root_problems(options.roots)
-        if len(set(options.ids)) != len(options.ids):
-            problems.append("ids names a case more than once.")
         if options.workers not in ("case", "group"):
             problems.append("workers must be case or group.")
         problems += pattern_problems("omit", options.omit)

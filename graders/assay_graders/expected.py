@@ -12,6 +12,7 @@ from assay.api import Task, TestOutcome, TestResult, UnsafePath, relpath
 from assay_graders.report import MAX_ID_BYTES, MAX_TESTS, FailedFile, ReportedTest, RunReport
 
 __all__ = [
+    "case_problems",
     "compare",
     "file_problems",
     "id_problems",
@@ -131,6 +132,16 @@ def path_problem(path: str) -> str:
     except UnsafePath as error:
         return error.rule
     return ""
+
+
+def case_problems(cases: str, ids: tuple[str, ...], task: Task) -> Iterator[str]:
+    """What is wrong with a hidden file of cases, and with the ids of those that count."""
+    if path_problem(cases):
+        yield f"cases: {path_problem(cases)}."
+    if task.hidden is None:
+        yield "cases is a hidden file, but the task has no hidden files."
+    if len(set(ids)) != len(ids):
+        yield "ids names a case more than once."
 
 
 def root_problems(roots: tuple[str, ...]) -> Iterator[str]:

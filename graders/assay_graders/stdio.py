@@ -32,7 +32,7 @@ from assay_graders.calls.judging import shown
 from assay_graders.calls.oracle import Oracle
 from assay_graders.calls.running import seed_of
 from assay_graders.command import argv_problems, started
-from assay_graders.expected import path_problem
+from assay_graders.expected import case_problems, path_problem
 from assay_graders.jailed import LIMITS, WORKSPACE, settled, tool
 from assay_graders.lacking import TESTS, matching, pattern_problems
 from assay_graders.measured import combined, facts
@@ -72,14 +72,8 @@ class StdioGrader:
     max_trust: ClassVar[Trust] = Trust.ISOLATED
 
     def check(self, options: StdioOptions, task: Task) -> tuple[str, ...]:
-        problems: list[str] = []
-        if path_problem(options.cases):
-            problems.append(f"cases: {path_problem(options.cases)}.")
-        if task.hidden is None:
-            problems.append("cases is a hidden file, but the task has no hidden files.")
+        problems = list(case_problems(options.cases, options.ids, task))
         problems += argv_problems(options.argv)
-        if len(set(options.ids)) != len(options.ids):
-            problems.append("ids names a case more than once.")
         if options.compare not in COMPARISONS:
             problems.append(f"compare must be {' or '.join(COMPARISONS)}.")
         if options.cwd and path_problem(options.cwd):
