@@ -16,6 +16,7 @@ from assay.api import (
     GradeContext,
     Grader,
     GraderUnfit,
+    Mount,
     Outcome,
     OutcomeStatus,
     Process,
@@ -111,7 +112,7 @@ def grade_isolated(ctx: GradeContext, grader: Grader, run: IsolatedRun) -> Facts
         return _facts(ctx, grader, None, results)
     measured = _measure(ctx, run, split, tests)
     if measured.report is None and not measured.fault and measured.outcome.status not in LIMITS:
-        with ctx.jail(Profile.VISIBLE, extra=(program_bundle("driver"),)) as session:
+        with ctx.jail(Profile.VISIBLE, extra=(_driver_program(),)) as session:
             probe_session(ctx, session, _driver(ctx, run.runner, "probe"))
     if measured.relay.answers == 0 and measured.outcome.status not in LIMITS:
         with ctx.jail(Profile.WORKER, extra=(program_bundle("worker"),)) as session:
@@ -138,7 +139,7 @@ def _measure(
     driver_jail = ctx.jail(
         profile_of(run.hidden),
         hidden=run.hidden,
-        extra=(program_bundle("driver"),),
+        extra=(_driver_program(),),
         leave_out=split.driver_lacks,
     )
     with driver_jail as trusted:
@@ -221,6 +222,10 @@ def _facts(
 ) -> Facts:
     made = facts(ctx, grader, outcome, results, layers=ISOLATED_LAYERS, fault=fault)
     return attrs.evolve(made, trust=Trust.ISOLATED)
+
+
+def _driver_program() -> Mount:
+    return program_bundle("driver", "isolation", "unittests")
 
 
 def _driver(ctx: GradeContext, runner: TestRunner, argument: str) -> Command:
