@@ -165,10 +165,12 @@ class Worker:
 
     def _noted(self) -> list[Any]:
         """Output and warnings since the last message."""
+        if not self._warnings and not any(map(io.BytesIO.tell, self._streams.values())):
+            return []
         noted, self._warnings = self._warnings[:1_000], []
         for name, stream in self._streams.items():
-            written = stream.getvalue()
-            if written:
+            if stream.tell():
+                written = stream.getvalue()
                 stream.seek(0)
                 stream.truncate()
                 noted.append([name, written[:_OUTPUT_BYTES].decode("utf-8", "replace")])
