@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import attrs
 from attrs import frozen
@@ -42,7 +44,7 @@ from assay_graders.measured import facts
 from assay_graders.relay import Relay, RelayLimits
 from assay_graders.wire.frames import MAX_FRAME_BYTES
 
-__all__ = ["ISOLATED_LAYERS", "IsolatedRun", "grade_isolated"]
+__all__ = ["ISOLATED_LAYERS", "IsolatedRun", "TestRunner", "bytecode", "grade_isolated"]
 
 ISOLATED_LAYERS = (
     "jail",
@@ -61,8 +63,22 @@ _START_SECONDS = 60.0
 
 
 @frozen
+class TestRunner:
+    """What runs the files: `isolation.NAME_runner`, with what it is told beside the rest.
+
+    `file_of` gives the test file of an id.
+    """
+
+    name: str
+    file_of: Callable[[str], str]
+    config: Mapping[str, Any] = {}
+
+
+@frozen
 class IsolatedRun:
     """What to run: test files below the base, folders of the code under test, and bounds."""
+
+    runner: TestRunner
 
     tests: tuple[str, ...]
     expect: tuple[str, ...]
@@ -91,15 +107,15 @@ def grade_isolated(ctx: GradeContext, grader: Grader, run: IsolatedRun) -> Facts
         # A test file that the candidate changed is the candidate's code: it is not run.
         tests = tuple(test for test in tests if test not in split.driver_lacks)
     if not tests:
-        results = compare(run.expect, None, file_of)
+        results = compare(run.expect, None, run.runner.file_of)
         return _facts(ctx, grader, None, results)
     measured = _measure(ctx, run, split, tests)
     if measured.report is None and not measured.fault and measured.outcome.status not in LIMITS:
         with ctx.jail(Profile.VISIBLE, extra=(program_bundle("driver"),)) as session:
-            probe_session(ctx, session, _driver(ctx, "probe"))
+            probe_session(ctx, session, _driver(ctx, run.runner, "probe"))
     if measured.relay.answers == 0 and measured.outcome.status not in LIMITS:
         with ctx.jail(Profile.WORKER, extra=(program_bundle("worker"),)) as session:
-            _probe_worker(ctx, session)
+            _probe_worker(ctx, session, run)
     return _judged(ctx, grader, run, measured)
 
 
@@ -116,6 +132,7 @@ def _measure(
             "test_seconds": run.test_seconds,
             "max_trips": _MAX_TRIPS,
             "max_frame": MAX_FRAME_BYTES + ENVELOPE,
+            **run.runner.config,
         }
     )
     driver_jail = ctx.jail(
@@ -150,7 +167,7 @@ def _converse(
     relay = Relay(start, RelayLimits(deadline=deadline, call_seconds=run.call_seconds))
     relay.open()
     try:
-        driver = trusted.start(_driver(ctx, config), channels=(WIRE, "report"))
+        driver = trusted.start(_driver(ctx, run.runner, config), channels=(WIRE, "report"))
         relay.serve(driver.channels[WIRE])
         report, fault = read_report(driver, decode_isolated_report, deadline)
         outcome = settled(driver.wait(deadline))
@@ -168,7 +185,7 @@ def _judged(ctx: GradeContext, grader: Grader, run: IsolatedRun, measured: _Meas
     report = measured.report
     if report is not None:
         _require_supported(ctx, run, report)
-    results = compare(run.expect, None if report is None else report.run, file_of)
+    results = compare(run.expect, None if report is None else report.run, run.runner.file_of)
     fault = measured.fault or measured.relay.broken or (report is not None and report.faults > 0)
     return attrs.evolve(
         _facts(ctx, grader, measured.outcome, results, fault=fault),
@@ -206,8 +223,9 @@ def _facts(
     return attrs.evolve(made, trust=Trust.ISOLATED)
 
 
-def _driver(ctx: GradeContext, argument: str) -> Command:
-    argv = (tool(ctx, "python"), "-I", "-B", *bytecode(ctx), "/assay/driver.pyc", argument)
+def _driver(ctx: GradeContext, runner: TestRunner, argument: str) -> Command:
+    program = ("/assay/driver.pyc", runner.name, argument)
+    argv = (tool(ctx, "python"), "-I", "-B", *bytecode(ctx), *program)
     return Command(argv=tuple(part.encode("utf-8") for part in argv), cwd=WORKSPACE)
 
 
@@ -221,10 +239,9 @@ def _worker(ctx: GradeContext, run: IsolatedRun, modules: list[str]) -> Command:
     )
 
 
-def _probe_worker(ctx: GradeContext, session: Session) -> None:
+def _probe_worker(ctx: GradeContext, session: Session, run: IsolatedRun) -> None:
     """Can a worker start here at all, without anything of the candidate's?"""
-    empty = IsolatedRun((), (), False, (), False, 0.0, 0.0)
-    process = session.start(_worker(ctx, empty, []), channels=(WIRE,))
+    process = session.start(_worker(ctx, attrs.evolve(run, roots=()), []), channels=(WIRE,))
     process.channels[WIRE].close()
     outcome = settled(process.wait(time.monotonic() + _START_SECONDS))
     if outcome.status is not OutcomeStatus.EXITED or outcome.exit_code != 0:
@@ -235,8 +252,3 @@ def bytecode(ctx: GradeContext) -> tuple[str, ...]:
     """Where the runtime keeps bytecode, as an option: -I leaves the environment unread."""
     prefix = ctx.runtime.env.get("PYTHONPYCACHEPREFIX")
     return () if prefix is None else ("-X", f"pycache_prefix={prefix}")
-
-
-def file_of(test: str) -> str:
-    """The test file of a pytest id."""
-    return test.partition("::")[0]

@@ -81,6 +81,14 @@ class Exchange:
             self.watched.add_argument(argument)
         return self._value(tree)
 
+    def end_test(self) -> None:
+        """Refuse what a test did to containers that crossed the wire; they are forgotten."""
+        is_result, is_argument = self.watched.end()
+        if is_result:
+            self.client.refuse("result-changed")
+        if is_argument:
+            self.client.refuse("argument-changed", by_test=True)
+
     def _asked(self, word: str, target: Any, *operands: Any) -> tuple[Any, list[Any]]:
         trees = [self.client.encode(operand) for operand in operands]
         return self._answered(word, self.client.reference(target), *trees)
