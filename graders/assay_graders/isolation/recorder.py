@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from .client import Noted
+from .features import level_of
 
 __all__ = ["Recorder"]
 
+MAX_CODES = 20
 _MESSAGE_CHARACTERS = 4_000
 _MESSAGES_CHARACTERS = 200_000
 _RANK = ("passed", "skipped", "xfailed", "failed", "error", "unsupported")
@@ -46,14 +48,17 @@ class Recorder:
             outcome = "unsupported" if is_test else max(outcome, "failed", key=_RANK.index)
         if noted.lost:
             codes.append(f"lost-{noted.lost}")
+        unsupported = {refusal.code for refusal in noted.refusals if refusal.by_test}
         self._tests.append(
             {
                 "id": _text(self._test),
                 "outcome": outcome,
                 "message": self._cut("\n".join(self._messages)),
-                "level": noted.level,
+                "level": level_of(noted.features),
+                "features": sorted(noted.features),
                 "trips": noted.trips,
-                "codes": sorted(set(codes))[:20],
+                "codes": sorted(set(codes))[:MAX_CODES],
+                "unsupported": sorted(unsupported)[:MAX_CODES],
             }
         )
 
@@ -74,10 +79,11 @@ class Recorder:
     def frame(self, counts: dict[str, int]) -> bytes:
         """The whole report."""
         report = {
-            "schema": 2,
+            "schema": 3,
             "tests": self._tests,
             "errors": self._errors,
-            "unsupported": [r.code for r in self._collecting.refusals if r.by_test][:20],
+            "features": sorted(self._collecting.features),
+            "unsupported": [r.code for r in self._collecting.refusals if r.by_test][:MAX_CODES],
             **counts,
         }
         return json.dumps(report).encode("ascii")
