@@ -11,6 +11,7 @@ import attrs
 from attrs import frozen
 
 from assay.api import (
+    BlobRef,
     Command,
     Facts,
     GradeContext,
@@ -26,7 +27,11 @@ from assay.api import (
 )
 from assay_graders.bundle import program_bundle
 from assay_graders.expected import compare
-from assay_graders.isolated_report import IsolatedReport, decode_isolated_report
+from assay_graders.isolated_report import (
+    IsolatedReport,
+    decode_isolated_report,
+    isolation_artifact,
+)
 from assay_graders.isolation.protocol import CONFIG, ENVELOPE, WIRE
 from assay_graders.jailed import (
     LIMITS,
@@ -44,7 +49,14 @@ from assay_graders.measured import facts
 from assay_graders.relay import Relay, RelayLimits
 from assay_graders.wire.frames import MAX_FRAME_BYTES
 
-__all__ = ["ISOLATED_LAYERS", "IsolatedRun", "TestRunner", "bytecode", "grade_isolated"]
+__all__ = [
+    "ARTIFACT",
+    "ISOLATED_LAYERS",
+    "IsolatedRun",
+    "TestRunner",
+    "bytecode",
+    "grade_isolated",
+]
 
 ISOLATED_LAYERS = (
     "jail",
@@ -58,6 +70,8 @@ ISOLATED_LAYERS = (
     "values-only",
     "no-code-from-data",
 )
+ARTIFACT = "isolation.json"
+"""How each test used the wire; kept even if a test that must be judged can't be."""
 _MAX_TRIPS = 2_000_000
 _START_SECONDS = 60.0
 
@@ -183,13 +197,16 @@ def _converse(
 
 def _judged(ctx: GradeContext, grader: Grader, run: IsolatedRun, measured: _Measured) -> Facts:
     report = measured.report
+    artifacts: dict[str, BlobRef] = {}
     if report is not None:
+        artifacts[ARTIFACT] = ctx.artifacts.put(ARTIFACT, isolation_artifact(report))
         _require_supported(ctx, run, report)
     results = compare(run.expect, None if report is None else report.run, run.runner.file_of)
     fault = measured.fault or measured.relay.broken or (report is not None and report.faults > 0)
     return attrs.evolve(
         _facts(ctx, grader, measured.outcome, results, fault=fault),
         codes=() if report is None else report.codes,
+        artifacts=artifacts,
         measures={
             "trips": measured.relay.trips,
             "traffic": measured.relay.traffic,
