@@ -46,6 +46,7 @@ from assay_graders.jailed import (
 )
 from assay_graders.layout import SplitTree, split_tree
 from assay_graders.measured import facts
+from assay_graders.processor import claimed_processor, running_on
 from assay_graders.relay import Relay, RelayLimits
 from assay_graders.wire.frames import MAX_FRAME_BYTES
 
@@ -136,19 +137,17 @@ def grade_isolated(ctx: GradeContext, grader: Grader, run: IsolatedRun) -> Facts
 def _measure(
     ctx: GradeContext, run: IsolatedRun, split: SplitTree, tests: tuple[str, ...]
 ) -> _Measured:
-    config = json.dumps(
-        {
-            "base": base_of(run.hidden),
-            "tests": [f"{base_of(run.hidden)}/{test}" for test in tests],
-            "modules": split.modules,
-            "tops": split.tops,
-            "nan": run.nan,
-            "test_seconds": run.test_seconds,
-            "max_trips": _MAX_TRIPS,
-            "max_frame": MAX_FRAME_BYTES + ENVELOPE,
-            **run.runner.config,
-        }
-    )
+    config = {
+        "base": base_of(run.hidden),
+        "tests": [f"{base_of(run.hidden)}/{test}" for test in tests],
+        "modules": split.modules,
+        "tops": split.tops,
+        "nan": run.nan,
+        "test_seconds": run.test_seconds,
+        "max_trips": _MAX_TRIPS,
+        "max_frame": MAX_FRAME_BYTES + ENVELOPE,
+        **run.runner.config,
+    }
     driver_jail = ctx.jail(
         profile_of(run.hidden),
         hidden=run.hidden,
@@ -159,19 +158,20 @@ def _measure(
         worker_jail = ctx.jail(
             Profile.WORKER, extra=(program_bundle("worker"),), leave_out=split.worker_lacks
         )
-        with worker_jail as untrusted:
-            return _converse(ctx, run, config, sorted(split.modules), trusted, untrusted)
+        with worker_jail as untrusted, claimed_processor() as processor:
+            config["processor"] = processor
+            return _converse(ctx, run, config, trusted, untrusted)
 
 
 def _converse(
     ctx: GradeContext,
     run: IsolatedRun,
-    config: str,
-    modules: list[str],
+    config: dict[str, Any],
     trusted: Session,
     untrusted: Session,
 ) -> _Measured:
-    command = _worker(ctx, run, modules)
+    processor: int | None = config["processor"]
+    command = _worker(ctx, run, sorted(config["modules"]), processor)
 
     def start(seconds: float) -> Process:
         limits = attrs.evolve(ctx.limits, wall=min(seconds, ctx.limits.wall))
@@ -181,8 +181,10 @@ def _converse(
     relay = Relay(start, RelayLimits(deadline=deadline, call_seconds=run.call_seconds))
     relay.open()
     try:
-        driver = trusted.start(_driver(ctx, run.runner, config), channels=(WIRE, "report"))
-        relay.serve(driver.channels[WIRE])
+        tests = _driver(ctx, run.runner, json.dumps(config))
+        driver = trusted.start(tests, channels=(WIRE, "report"))
+        with running_on(processor):
+            relay.serve(driver.channels[WIRE])
         report, fault = read_report(driver, decode_isolated_report, deadline)
         outcome = settled(driver.wait(deadline))
     finally:
@@ -246,13 +248,16 @@ def _driver(ctx: GradeContext, runner: TestRunner, argument: str) -> Command:
     return Command(argv=tuple(part.encode("utf-8") for part in argv), cwd=WORKSPACE)
 
 
-def _worker(ctx: GradeContext, run: IsolatedRun, modules: list[str]) -> Command:
+def _worker(
+    ctx: GradeContext, run: IsolatedRun, modules: list[str], processor: int | None = None
+) -> Command:
     roots = [WORKSPACE if root == "." else f"{WORKSPACE}/{root}" for root in run.roots]
+    config = {"roots": roots, "modules": modules, "nan": run.nan, "processor": processor}
     argv = (tool(ctx, "python"), "-I", "-S", "-B", *bytecode(ctx), "/assay/worker.pyc")
     return Command(
         argv=tuple(part.encode("utf-8") for part in argv),
         cwd=WORKSPACE,
-        env={CONFIG: json.dumps({"roots": roots, "modules": modules, "nan": run.nan})},
+        env={CONFIG: json.dumps(config)},
     )
 
 

@@ -23,6 +23,7 @@ from ..wire.text import pack, unpack
 from ..wire.values import Codec
 from .described import MUTABLE_CONTENTS, content_type, describe_class
 from .objects import Objects
+from .placing import run_on
 from .protocol import CALL_BACK, CONFIG, NEXT_BACK, OK, RAISE, REFUSED
 
 __all__ = ["main"]
@@ -203,5 +204,6 @@ def main() -> None:
     os.set_inheritable(descriptor, False)
     sys.argv = [""]
     sys.path.extend([_packages(), *config["roots"]])
+    run_on(config["processor"])
     Worker(FrameStream(descriptor), config).serve()
     os._exit(0)
