@@ -11,6 +11,7 @@ import attrs
 from attrs import frozen
 
 from assay.api import (
+    BlobRef,
     Command,
     Facts,
     GradeContext,
@@ -27,7 +28,11 @@ from assay.api import (
 )
 from assay_graders.bundle import program_bundle
 from assay_graders.expected import compare
-from assay_graders.isolated_report import IsolatedReport, decode_isolated_report
+from assay_graders.isolated_report import (
+    IsolatedReport,
+    decode_isolated_report,
+    isolation_artifact,
+)
 from assay_graders.isolation.protocol import CONFIG, ENVELOPE, WIRE
 from assay_graders.jailed import (
     LIMITS,
@@ -42,10 +47,18 @@ from assay_graders.jailed import (
 )
 from assay_graders.layout import SplitTree, split_tree
 from assay_graders.measured import facts
+from assay_graders.processor import claimed_processor, running_on
 from assay_graders.relay import Relay, RelayLimits
 from assay_graders.wire.frames import MAX_FRAME_BYTES
 
-__all__ = ["ISOLATED_LAYERS", "IsolatedRun", "TestRunner", "bytecode", "grade_isolated"]
+__all__ = [
+    "ARTIFACT",
+    "ISOLATED_LAYERS",
+    "IsolatedRun",
+    "TestRunner",
+    "bytecode",
+    "grade_isolated",
+]
 
 ISOLATED_LAYERS = (
     "jail",
@@ -59,6 +72,8 @@ ISOLATED_LAYERS = (
     "values-only",
     "no-code-from-data",
 )
+ARTIFACT = "isolation.json"
+"""How each test used the wire; kept even if a test that must be judged can't be."""
 _MAX_TRIPS = 2_000_000
 _START_SECONDS = 60.0
 
@@ -123,19 +138,17 @@ def grade_isolated(ctx: GradeContext, grader: Grader, run: IsolatedRun) -> Facts
 def _measure(
     ctx: GradeContext, run: IsolatedRun, split: SplitTree, tests: tuple[str, ...]
 ) -> _Measured:
-    config = json.dumps(
-        {
-            "base": base_of(run.hidden),
-            "tests": [f"{base_of(run.hidden)}/{test}" for test in tests],
-            "modules": split.modules,
-            "tops": split.tops,
-            "nan": run.nan,
-            "test_seconds": run.test_seconds,
-            "max_trips": _MAX_TRIPS,
-            "max_frame": MAX_FRAME_BYTES + ENVELOPE,
-            **run.runner.config,
-        }
-    )
+    config = {
+        "base": base_of(run.hidden),
+        "tests": [f"{base_of(run.hidden)}/{test}" for test in tests],
+        "modules": split.modules,
+        "tops": split.tops,
+        "nan": run.nan,
+        "test_seconds": run.test_seconds,
+        "max_trips": _MAX_TRIPS,
+        "max_frame": MAX_FRAME_BYTES + ENVELOPE,
+        **run.runner.config,
+    }
     driver_jail = ctx.jail(
         profile_of(run.hidden),
         hidden=run.hidden,
@@ -146,19 +159,20 @@ def _measure(
         worker_jail = ctx.jail(
             Profile.WORKER, extra=(program_bundle("worker"),), leave_out=split.worker_lacks
         )
-        with worker_jail as untrusted:
-            return _converse(ctx, run, config, sorted(split.modules), trusted, untrusted)
+        with worker_jail as untrusted, claimed_processor() as processor:
+            config["processor"] = processor
+            return _converse(ctx, run, config, trusted, untrusted)
 
 
 def _converse(
     ctx: GradeContext,
     run: IsolatedRun,
-    config: str,
-    modules: list[str],
+    config: dict[str, Any],
     trusted: Session,
     untrusted: Session,
 ) -> _Measured:
-    command = _worker(ctx, run, modules)
+    processor: int | None = config["processor"]
+    command = _worker(ctx, run, sorted(config["modules"]), processor)
 
     def start(seconds: float) -> Process:
         limits = attrs.evolve(ctx.limits, wall=min(seconds, ctx.limits.wall))
@@ -168,8 +182,10 @@ def _converse(
     relay = Relay(start, RelayLimits(deadline=deadline, call_seconds=run.call_seconds))
     relay.open()
     try:
-        driver = trusted.start(_driver(ctx, run.runner, config), channels=(WIRE, "report"))
-        relay.serve(driver.channels[WIRE])
+        tests = _driver(ctx, run.runner, json.dumps(config))
+        driver = trusted.start(tests, channels=(WIRE, "report"))
+        with running_on(processor):
+            relay.serve(driver.channels[WIRE])
         report, fault = read_report(driver, decode_isolated_report, deadline)
         outcome = settled(driver.wait(deadline))
     finally:
@@ -184,13 +200,16 @@ def _converse(
 
 def _judged(ctx: GradeContext, grader: Grader, run: IsolatedRun, measured: _Measured) -> Facts:
     report = measured.report
+    artifacts: dict[str, BlobRef] = {}
     if report is not None:
+        artifacts[ARTIFACT] = ctx.artifacts.put(ARTIFACT, isolation_artifact(report))
         _require_supported(ctx, run, report)
     results = compare(run.expect, None if report is None else report.run, run.runner.file_of)
     fault = measured.fault or measured.relay.broken or (report is not None and report.faults > 0)
     return attrs.evolve(
         _facts(ctx, grader, measured.outcome, results, fault=fault),
         codes=() if report is None else report.codes,
+        artifacts=artifacts,
         measures={
             "trips": measured.relay.trips,
             "traffic": measured.relay.traffic,
@@ -234,13 +253,16 @@ def _driver(ctx: GradeContext, runner: TestRunner, argument: str) -> Command:
     return Command(argv=tuple(part.encode("utf-8") for part in argv), cwd=WORKSPACE)
 
 
-def _worker(ctx: GradeContext, run: IsolatedRun, modules: list[str]) -> Command:
+def _worker(
+    ctx: GradeContext, run: IsolatedRun, modules: list[str], processor: int | None = None
+) -> Command:
     roots = [WORKSPACE if root == "." else f"{WORKSPACE}/{root}" for root in run.roots]
+    config = {"roots": roots, "modules": modules, "nan": run.nan, "processor": processor}
     argv = (tool(ctx, "python"), "-I", "-S", "-B", *bytecode(ctx), "/assay/worker.pyc")
     return Command(
         argv=tuple(part.encode("utf-8") for part in argv),
         cwd=WORKSPACE,
-        env={CONFIG: json.dumps({"roots": roots, "modules": modules, "nan": run.nan})},
+        env={CONFIG: json.dumps(config)},
     )
 
 

@@ -2,8 +2,8 @@
 
 Started with the name of a test runner, a module `NAME_runner` beside this one, and a JSON
 object: `base` (ids are relative to it), `tests` (absolute files), `modules` (names of the
-candidate's modules, true for packages), `nan`, `test_seconds` and `max_trips`. Sends one report
-when everything is over.
+candidate's modules, true for packages), `nan`, `test_seconds`, `max_trips` and
+`processor`. Sends one report when everything is over.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from .arguments import Lent
 from .client import Client
 from .exchange import Exchange
 from .modules import CandidateFinder, without_those_found_here
+from .placing import run_on
 from .proxies import bind
 from .recorder import Recorder
 from .references import References
@@ -55,6 +56,7 @@ def _run(runner: Any, config: dict[str, Any], wire: int, report: int) -> int:
     bind(exchange)
     sys.meta_path.insert(0, CandidateFinder(exchange, modules))
     recorder = Recorder(client.noted)
+    run_on(config["processor"])
     code = 1
     try:
         code = int(runner.run(exchange, recorder, config))

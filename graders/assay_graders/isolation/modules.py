@@ -68,7 +68,7 @@ class CandidateFinder:
         """An attribute of the worker's module."""
         if name == "__all__":
             raise self._refused("star-import")
-        return self._exchange.read(module, name, level=0)
+        return self._exchange.read(module, name, feature="modules")
 
     def check_set(self, module: types.ModuleType, name: str, value: Any = None) -> None:
         """Only the import system sets something on a proxy: its own names and submodules.

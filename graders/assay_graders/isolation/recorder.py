@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from .client import Noted
+from .features import level_of
 
 __all__ = ["Recorder"]
 
+MAX_CODES = 20
 _MESSAGE_CHARACTERS = 4_000
 _MESSAGES_CHARACTERS = 200_000
 _RANK = ("passed", "skipped", "xfailed", "failed", "error", "unsupported")
@@ -41,14 +43,17 @@ class Recorder:
             outcome = "unsupported"
         codes = {refusal.code for refusal in refusals}
         codes |= {f"lost-{noted.lost}" for noted in notes if noted.lost}
+        features = {feature for noted in notes for feature in noted.features}
         self._tests.append(
             {
                 "id": _text(test),
                 "outcome": outcome,
                 "message": self._cut(message),
-                "level": max((noted.level for noted in notes), default=0),
+                "level": level_of(features),
+                "features": sorted(features),
                 "trips": sum(noted.trips for noted in notes),
-                "codes": sorted(codes)[:20],
+                "codes": sorted(codes)[:MAX_CODES],
+                "unsupported": sorted({r.code for r in refusals if r.by_test})[:MAX_CODES],
             }
         )
 
@@ -59,10 +64,11 @@ class Recorder:
     def frame(self, counts: dict[str, int]) -> bytes:
         """The whole report."""
         report = {
-            "schema": 2,
+            "schema": 3,
             "tests": self._tests,
             "errors": self._errors,
-            "unsupported": [r.code for r in self._collecting.refusals if r.by_test][:20],
+            "features": sorted(self._collecting.features),
+            "unsupported": [r.code for r in self._collecting.refusals if r.by_test][:MAX_CODES],
             **counts,
         }
         return json.dumps(report).encode("ascii")
