@@ -176,10 +176,11 @@ def grade(
     limits: Limits = GENEROUS,
     seed: int = 0,
     runtime_changes: Runtime | None = None,
+    artifacts: Kept | None = None,
 ) -> Facts:
     """Facts of one grader over a small tree.
 
-    `removed`, `modified` and `added` is what a candidate did.
+    `removed`, `modified` and `added` is what a candidate did; `artifacts` takes what is kept.
     """
     manifest = tree_of(tree)
     context = Context(
@@ -210,6 +211,7 @@ def grade(
         runtime=runtime_changes or runtime(),
         limits=limits,
         seed=seed,
+        artifacts=artifacts or Kept(),
     )
     return grader.grade(context)
 
