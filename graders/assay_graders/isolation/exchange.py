@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from .changes import Watched, write_back
+from .changes import Watched
 from .client import Client
+from .write_back import write_back
 
 __all__ = ["Exchange", "Known", "is_never_answered"]
 
@@ -96,7 +97,8 @@ class Exchange:
         if is_result:
             self.client.refuse("result-changed")
         if is_argument:
-            self.client.refuse("argument-changed", by_test=True)
+            # What is called in the middle of a call is the candidate's choice.
+            self.client.refuse("argument-changed", by_test=not self.client.noted.is_asked)
 
     def _asked(self, word: str, target: Any, *operands: Any) -> tuple[Any, list[Any]]:
         trees = [self.client.encode(operand) for operand in operands]

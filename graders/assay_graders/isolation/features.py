@@ -23,6 +23,8 @@ LEVELS: dict[str, int] = {
     "iterator-arguments": 3,
     "error-arguments": 3,
     "write-back": 4,
+    "test-objects": 4,
+    "test-classes": 4,
 }
 """Level by feature. A level is what is re-opened at most, so a test has its features' highest."""
 

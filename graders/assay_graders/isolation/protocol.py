@@ -11,7 +11,9 @@ from __future__ import annotations
 __all__ = [
     "ANSWER",
     "CALL_BACK",
+    "CLASS_BACK",
     "CONFIG",
+    "DO_BACK",
     "ENVELOPE",
     "FORWARD",
     "LOST",
@@ -37,6 +39,8 @@ RAISE = "raise"
 REFUSED = "refused"
 CALL_BACK = "call-back"
 NEXT_BACK = "next-back"
+DO_BACK = "do-back"
+CLASS_BACK = "class-back"
 
 MILLISECONDS = 4
 """Bytes after FORWARD: how many milliseconds the test in progress has left, 0 for no limit."""
