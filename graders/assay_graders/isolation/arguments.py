@@ -16,6 +16,7 @@ from typing import Any
 from ..wire.stdlib import BUILTIN_TYPES
 from .client import Client
 from .described import CONTENTS, content_type, plain_content
+from .files import LentFiles
 from .library import place_in_library
 from .test_side import TestSide
 
@@ -40,6 +41,7 @@ class Lent:
     def __init__(self, client: Client, tests: TestSide) -> None:
         self._client = client
         self._tests = tests
+        self.files = LentFiles(client)
         self._objects: dict[int, Any] = {}
         self._tokens: dict[int, int] = {}
 
@@ -73,6 +75,8 @@ class Lent:
         if isinstance(value, Iterator) and type(value).__module__ in ("builtins", "itertools"):
             self._client.uses("iterator-arguments")
             return ["items", self.token(value)]
+        if self.files.is_file(value):
+            return self.files.payload(value, self.token(value))
         if self._tests.has_object(value):
             return self._object_payload(value)
         raise self._client.refuse("argument", by_test=True)

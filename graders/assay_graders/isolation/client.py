@@ -30,6 +30,7 @@ from .protocol import (
     RAISE,
     REFUSED,
     RESTART,
+    WITH,
 )
 from .refusals import Refusal, TimeUp, WorkerLost
 
@@ -64,6 +65,7 @@ class Client:
         self.resolve: Callable[[Any], Any] = _nothing
         self.answer_back: Callable[[Any, list[Any]], Any] = _nothing
         self.describe_error: Callable[[BaseException], Any] = _nothing
+        self.additions: Callable[[], list[Any]] = list
 
     def begin(self) -> Noted:
         """Start counting for a test, on a fresh worker when the one before was lost."""
@@ -212,6 +214,9 @@ class Client:
 
     def _packed(self, message: list[Any]) -> bytes:
         """A message as a frame; refused when it names what only this jail's /tmp has."""
+        added = self.additions()
+        if added:
+            message = [message[0], WITH, added, *message[1:]]
         try:
             frame = pack(message)
         except WireFault:

@@ -21,6 +21,7 @@ from .backs import Backs
 from .client import Client
 from .exchange import Exchange
 from .modules import CandidateFinder, without_those_found_here
+from .protocol import FILE, WROTE
 from .proxies import bind
 from .recorder import Recorder
 from .references import References
@@ -55,9 +56,11 @@ def _run(runner: Any, config: dict[str, Any], wire: int, report: int) -> int:
     client.describe_error = references.describe_error
     exchange = Exchange(client, references)
     bind(exchange)
+    exchange.end_of_test = lent.files.forget
     backs = Backs(exchange, lent, tests)
     client.answer_back = backs.answer
-    client.notes.effects["wrote"] = backs.take_over
+    client.notes.effects = {WROTE: backs.take_over, FILE: lent.files.take_over}
+    client.additions = lent.files.changes
     sys.meta_path.insert(0, CandidateFinder(exchange, modules))
     recorder = Recorder(client.noted)
     code = 1

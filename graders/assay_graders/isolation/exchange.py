@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from .changes import Watched
@@ -58,6 +59,7 @@ class Exchange:
         self.client = client
         self.known = known
         self.watched = Watched(client.written)
+        self.end_of_test: Callable[[], None] = lambda: None
 
     def ask(self, word: str, target: Any, *operands: Any) -> Any:
         """The value of one operation on a proxy."""
@@ -93,6 +95,7 @@ class Exchange:
 
     def end_test(self) -> None:
         """Refuse what a test did to containers that crossed the wire; they are forgotten."""
+        self.end_of_test()
         is_result, is_argument = self.watched.end()
         if is_result:
             self.client.refuse("result-changed")

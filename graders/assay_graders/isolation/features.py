@@ -22,6 +22,7 @@ LEVELS: dict[str, int] = {
     "callbacks": 3,
     "iterator-arguments": 3,
     "error-arguments": 3,
+    "file-arguments": 3,
     "write-back": 4,
     "test-objects": 4,
     "test-classes": 4,

@@ -14,7 +14,9 @@ from ..wire.stdlib import BUILTIN_TYPES
 from ..wire.text import pack
 from ..wire.values import REFERENCE, Codec
 from .borrowed import Borrowings, token_of
+from .borrowed_files import BorrowedFiles, is_borrowed_file
 from .described import CONTENTS, content_type, found_by, plain_content
+from .protocol import FILE, WROTE
 
 __all__ = ["Objects"]
 
@@ -32,6 +34,7 @@ class Objects:
     ) -> None:
         self._codec = codec
         self._modules = modules
+        self.files = BorrowedFiles()
         self.borrowed = Borrowings(ask, self.written)
         self._numbers: dict[int, int] = {}
         self._objects: dict[int, Any] = {}
@@ -53,6 +56,29 @@ class Objects:
             if isinstance(value, (bool, int, float, complex, str, bytes)):
                 raise
             return (REFERENCE, self.refer(value))
+
+    def add(self, word: str, *parts: Any) -> None:
+        """Take one addition to a message."""
+        token, content, position, is_closed = parts
+        self.files.update(token, self.value(content), position, is_closed)
+
+    def noted(self) -> list[Any]:
+        """What the candidate did to things of the driver's, as notes."""
+        return [
+            *(
+                [WROTE, token, name, self.tree(value)]
+                for token, name, value in self.borrowed.changed()
+            ),
+            *(
+                [FILE, token, self._codec.encode(content), state]
+                for token, content, state in self.files.changed()
+            ),
+        ]
+
+    def forget(self) -> None:
+        """A call is over, and its answer sent."""
+        self.borrowed.forget()
+        self.files.forget()
 
     def value(self, tree: Any) -> Any:
         """The value of a tree that the driver sent."""
@@ -77,7 +103,7 @@ class Objects:
 
     def refer(self, value: Any) -> Any:
         """The payload of a reference to something that is not plain."""
-        token = token_of(value)
+        token = value._assay_token if is_borrowed_file(value) else token_of(value)
         if token is not None:
             return ["d", token]
         if isinstance(value, types.ModuleType) and value.__name__ in self._modules:
@@ -144,6 +170,9 @@ class Objects:
             return self.borrowed.class_of(payload[1])
         if word == "object":
             return self.borrowed.object(payload[1], payload[2], self.value(payload[3]))
+        if word == "file":
+            content, access = self.value(payload[3]), self.value(payload[6])
+            return self.files.file(payload[1], payload[2], content, [*payload[4:6], access])
         if word == "getter":
             return getattr(operator, payload[1])(*self.value(payload[2]))
         return self.borrowed.error(payload[1], self.value(payload[2]), self.value(payload[3]))

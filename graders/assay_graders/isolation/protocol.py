@@ -15,6 +15,7 @@ __all__ = [
     "CONFIG",
     "DO_BACK",
     "ENVELOPE",
+    "FILE",
     "FORWARD",
     "LOST",
     "MAX_NESTING",
@@ -25,6 +26,8 @@ __all__ = [
     "REFUSED",
     "RESTART",
     "WIRE",
+    "WITH",
+    "WROTE",
 ]
 
 WIRE = "wire"
@@ -41,6 +44,13 @@ CALL_BACK = "call-back"
 NEXT_BACK = "next-back"
 DO_BACK = "do-back"
 CLASS_BACK = "class-back"
+
+WITH = "with"
+"""Second in a message of the driver's: a list of additions follows, then the message goes on."""
+FILE = "file"
+"""What became of a file: an addition there, a note here."""
+WROTE = "wrote"
+"""A note: what became of a container of a test's object."""
 
 MILLISECONDS = 4
 """Bytes after FORWARD: how many milliseconds the test in progress has left, 0 for no limit."""

@@ -23,7 +23,7 @@ from ..wire.text import pack, unpack
 from ..wire.values import Codec
 from .described import MUTABLE_CONTENTS, content_type, describe_class
 from .objects import Objects
-from .protocol import CONFIG, OK, RAISE, REFUSED
+from .protocol import CONFIG, OK, RAISE, REFUSED, WITH
 
 __all__ = ["main"]
 
@@ -90,11 +90,16 @@ class Worker:
         warnings.showwarning = self._warned  # type: ignore[assignment]
         while (message := self._next()) is not None:
             self._answer(message)
-            self._objects.borrowed.forget()
+            self._objects.forget()
 
     def _next(self) -> Any:
         frame = self._stream.recv()
-        return None if frame is None else unpack(frame)
+        message = None if frame is None else unpack(frame)
+        if message is not None and message[1] == WITH:
+            for addition in message[2]:
+                self._objects.add(*addition)
+            message = [message[0], *message[3:]]
+        return message
 
     def _answer(self, message: list[Any]) -> None:
         number, word, *parts = message
@@ -160,10 +165,7 @@ class Worker:
 
     def _noted(self) -> list[Any]:
         """Output and warnings since the last message."""
-        changed = [
-            ["wrote", token, name, self._objects.tree(value)]
-            for token, name, value in self._objects.borrowed.changed()
-        ]
+        changed = self._objects.noted()
         if not self._warnings and not any(map(io.BytesIO.tell, self._streams.values())):
             return changed
         noted, self._warnings = self._warnings[:1_000], []
