@@ -176,6 +176,7 @@ def grade(
     limits: Limits = GENEROUS,
     seed: int = 0,
     runtime_changes: Runtime | None = None,
+    requirements: tuple[str, ...] = (),
 ) -> Facts:
     """Facts of one grader over a small tree.
 
@@ -189,6 +190,7 @@ def grade(
             prompt="p",
             fixture=RelPath("fixture"),
             hidden=None if hidden is None else RelPath("hidden"),
+            runtime={"requirements": requirements} if requirements else {},
         ),
         spec=GraderSpec(id="tests", use=grader.name, role=role),
         options=options,

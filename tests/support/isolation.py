@@ -6,7 +6,7 @@ from typing import Any
 
 from support.grading import GRADERS, grade
 
-from assay.api import Facts, GraderRole, Limits
+from assay.api import Facts, GraderRole, Limits, Runtime
 
 
 def isolated(
@@ -18,6 +18,8 @@ def isolated(
     limits: Limits | None = None,
     tree: dict[str, str] | None = None,
     added: tuple[str, ...] = (),
+    runtime: Runtime | None = None,
+    requirements: tuple[str, ...] = (),
     **options: Any,
 ) -> Facts:
     """Facts of one hidden file of tests, `test_h.py`, over `src/MODULE.py`."""
@@ -39,6 +41,8 @@ def isolated(
         hidden={"test_h.py": tests},
         role=GraderRole.HIDDEN,
         added=added,
+        runtime_changes=runtime,
+        requirements=requirements,
         **bounds,
     )
 

@@ -2,8 +2,8 @@
 
 Started with the name of a test runner, a module `NAME_runner` beside this one, and a JSON
 object: `base` (ids are relative to it), `tests` (absolute files), `modules` (names of the
-candidate's modules, true for packages), `nan`, `test_seconds`, `max_trips` and
-`processor`. Sends one report when everything is over.
+candidate's modules, true for packages), `nan`, `test_seconds`, `max_trips`, `processor` and
+`forward` (what of this process is handed on). Sends one report when everything is over.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ..wire.values import Codec
 from .arguments import Lent
 from .client import Client
 from .exchange import Exchange
+from .forwarding import Forwarding
 from .modules import CandidateFinder, without_those_found_here
 from .placing import run_on
 from .proxies import bind
@@ -41,6 +42,7 @@ def main() -> None:
 def _run(runner: Any, config: dict[str, Any], wire: int, report: int) -> int:
     for descriptor in (wire, report):
         os.set_inheritable(descriptor, False)
+    sys.argv = [""]
     sys.path.extend(dict.fromkeys(os.path.dirname(test) for test in config["tests"]))
     modules, is_taken = without_those_found_here(config["modules"], config["tops"])
     stream = FrameStream(wire, config["max_frame"])
@@ -52,7 +54,9 @@ def _run(runner: Any, config: dict[str, Any], wire: int, report: int) -> int:
     client.refer, client.resolve = references.refer, references.resolve
     client.call_back, client.next_back = lent.call, lent.following
     client.describe_error = references.describe_error
-    exchange = Exchange(client, references)
+    forwarding = Forwarding(client, config["forward"])
+    client.before = forwarding.before
+    exchange = Exchange(client, references, forwarding)
     bind(exchange)
     sys.meta_path.insert(0, CandidateFinder(exchange, modules))
     recorder = Recorder(client.noted)

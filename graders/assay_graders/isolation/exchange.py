@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from .changes import Watched, write_back
 from .client import Client
+from .forwarding import Forwarding
 
 __all__ = ["Exchange", "Known", "is_never_answered"]
 
@@ -53,8 +54,9 @@ class Known(Protocol):
 class Exchange:
     """What proxies do over the wire."""
 
-    def __init__(self, client: Client, known: Known) -> None:
+    def __init__(self, client: Client, known: Known, forwarding: Forwarding) -> None:
         self.client = client
+        self.forwarding = forwarding
         self.known = known
         self.watched = Watched(client.written)
 

@@ -14,6 +14,7 @@ __all__ = [
     "CONFIG",
     "ENVELOPE",
     "FORWARD",
+    "FORWARDS",
     "LOST",
     "MAX_NESTING",
     "MILLISECONDS",
@@ -37,6 +38,17 @@ RAISE = "raise"
 REFUSED = "refused"
 CALL_BACK = "call-back"
 NEXT_BACK = "next-back"
+
+FORWARDS = {
+    "argv": "argv",
+    "clock": "clock",
+    "cwd": "cwd",
+    "environ": "environ",
+    "input": "stdin",
+    "random": "random",
+    "stdin": "stdin",
+}
+"""What can be handed on to the candidate's process, and the name that a task declares it by."""
 
 MILLISECONDS = 4
 """Bytes after FORWARD: how many milliseconds the test in progress has left, 0 for no limit."""

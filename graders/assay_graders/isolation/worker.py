@@ -25,6 +25,7 @@ from .described import MUTABLE_CONTENTS, content_type, describe_class
 from .objects import Objects
 from .placing import run_on
 from .protocol import CALL_BACK, CONFIG, NEXT_BACK, OK, RAISE, REFUSED
+from .surroundings import Surroundings
 
 __all__ = ["main"]
 
@@ -80,6 +81,7 @@ class Worker:
         self._streams: dict[str, io.BytesIO] = {}
         self._warnings: list[Any] = []
         self._asked = 0
+        self._surroundings = Surroundings()
 
     def serve(self) -> None:
         """Answer requests until the driver is gone."""
@@ -110,6 +112,9 @@ class Worker:
         objects = self._objects
         if word == "import":
             importlib.import_module(parts[0])
+            return [None, []]
+        if word == "forward":
+            self._surroundings.change(parts[0], objects.value(parts[1]))
             return [None, []]
         if word == "describe":
             kind = objects.value(parts[0])
