@@ -17,6 +17,7 @@ from assay.api import (
     GradeContext,
     Grader,
     GraderUnfit,
+    Mount,
     Outcome,
     OutcomeStatus,
     Process,
@@ -46,6 +47,7 @@ from assay_graders.jailed import (
 )
 from assay_graders.layout import SplitTree, split_tree
 from assay_graders.measured import facts
+from assay_graders.processor import claimed_processor, running_on
 from assay_graders.relay import Relay, RelayLimits
 from assay_graders.wire.frames import MAX_FRAME_BYTES
 
@@ -101,6 +103,7 @@ class IsolatedRun:
     nan: bool
     call_seconds: float
     test_seconds: float
+    forward: tuple[str, ...] = ()
 
 
 @frozen
@@ -125,7 +128,7 @@ def grade_isolated(ctx: GradeContext, grader: Grader, run: IsolatedRun) -> Facts
         return _facts(ctx, grader, None, results)
     measured = _measure(ctx, run, split, tests)
     if measured.report is None and not measured.fault and measured.outcome.status not in LIMITS:
-        with ctx.jail(Profile.VISIBLE, extra=(program_bundle("driver"),)) as session:
+        with ctx.jail(Profile.VISIBLE, extra=(_driver_program(),)) as session:
             probe_session(ctx, session, _driver(ctx, run.runner, "probe"))
     if measured.relay.answers == 0 and measured.outcome.status not in LIMITS:
         with ctx.jail(Profile.WORKER, extra=(program_bundle("worker"),)) as session:
@@ -136,42 +139,42 @@ def grade_isolated(ctx: GradeContext, grader: Grader, run: IsolatedRun) -> Facts
 def _measure(
     ctx: GradeContext, run: IsolatedRun, split: SplitTree, tests: tuple[str, ...]
 ) -> _Measured:
-    config = json.dumps(
-        {
-            "base": base_of(run.hidden),
-            "tests": [f"{base_of(run.hidden)}/{test}" for test in tests],
-            "modules": split.modules,
-            "tops": split.tops,
-            "nan": run.nan,
-            "test_seconds": run.test_seconds,
-            "max_trips": _MAX_TRIPS,
-            "max_frame": MAX_FRAME_BYTES + ENVELOPE,
-            **run.runner.config,
-        }
-    )
+    config = {
+        "base": base_of(run.hidden),
+        "tests": [f"{base_of(run.hidden)}/{test}" for test in tests],
+        "modules": split.modules,
+        "tops": split.tops,
+        "nan": run.nan,
+        "test_seconds": run.test_seconds,
+        "max_trips": _MAX_TRIPS,
+        "forward": run.forward,
+        "max_frame": MAX_FRAME_BYTES + ENVELOPE,
+        **run.runner.config,
+    }
     driver_jail = ctx.jail(
         profile_of(run.hidden),
         hidden=run.hidden,
-        extra=(program_bundle("driver"),),
+        extra=(_driver_program(),),
         leave_out=split.driver_lacks,
     )
     with driver_jail as trusted:
         worker_jail = ctx.jail(
             Profile.WORKER, extra=(program_bundle("worker"),), leave_out=split.worker_lacks
         )
-        with worker_jail as untrusted:
-            return _converse(ctx, run, config, sorted(split.modules), trusted, untrusted)
+        with worker_jail as untrusted, claimed_processor() as processor:
+            config["processor"] = processor
+            return _converse(ctx, run, config, trusted, untrusted)
 
 
 def _converse(
     ctx: GradeContext,
     run: IsolatedRun,
-    config: str,
-    modules: list[str],
+    config: dict[str, Any],
     trusted: Session,
     untrusted: Session,
 ) -> _Measured:
-    command = _worker(ctx, run, modules)
+    processor: int | None = config["processor"]
+    command = _worker(ctx, run, sorted(config["modules"]), processor)
 
     def start(seconds: float) -> Process:
         limits = attrs.evolve(ctx.limits, wall=min(seconds, ctx.limits.wall))
@@ -181,8 +184,10 @@ def _converse(
     relay = Relay(start, RelayLimits(deadline=deadline, call_seconds=run.call_seconds))
     relay.open()
     try:
-        driver = trusted.start(_driver(ctx, run.runner, config), channels=(WIRE, "report"))
-        relay.serve(driver.channels[WIRE])
+        tests = _driver(ctx, run.runner, json.dumps(config))
+        driver = trusted.start(tests, channels=(WIRE, "report"))
+        with running_on(processor):
+            relay.serve(driver.channels[WIRE])
         report, fault = read_report(driver, decode_isolated_report, deadline)
         outcome = settled(driver.wait(deadline))
     finally:
@@ -240,19 +245,26 @@ def _facts(
     return attrs.evolve(made, trust=Trust.ISOLATED)
 
 
+def _driver_program() -> Mount:
+    return program_bundle("driver", "isolation", "unittests")
+
+
 def _driver(ctx: GradeContext, runner: TestRunner, argument: str) -> Command:
     program = ("/assay/driver.pyc", runner.name, argument)
     argv = (tool(ctx, "python"), "-I", "-B", *bytecode(ctx), *program)
     return Command(argv=tuple(part.encode("utf-8") for part in argv), cwd=WORKSPACE)
 
 
-def _worker(ctx: GradeContext, run: IsolatedRun, modules: list[str]) -> Command:
+def _worker(
+    ctx: GradeContext, run: IsolatedRun, modules: list[str], processor: int | None = None
+) -> Command:
     roots = [WORKSPACE if root == "." else f"{WORKSPACE}/{root}" for root in run.roots]
+    config = {"roots": roots, "modules": modules, "nan": run.nan, "processor": processor}
     argv = (tool(ctx, "python"), "-I", "-S", "-B", *bytecode(ctx), "/assay/worker.pyc")
     return Command(
         argv=tuple(part.encode("utf-8") for part in argv),
         cwd=WORKSPACE,
-        env={CONFIG: json.dumps({"roots": roots, "modules": modules, "nan": run.nan})},
+        env={CONFIG: json.dumps(config)},
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from support.grading import GRADERS, grade
 from support.jail import store
 
-from assay.api import Facts, GraderRole, Limits
+from assay.api import Facts, GraderRole, Limits, Runtime
 
 
 def isolated(
@@ -20,6 +20,8 @@ def isolated(
     limits: Limits | None = None,
     tree: dict[str, str] | None = None,
     added: tuple[str, ...] = (),
+    runtime: Runtime | None = None,
+    requirements: tuple[str, ...] = (),
     **options: Any,
 ) -> Facts:
     """Facts of one hidden file of tests, `test_h.py`, over `src/MODULE.py`."""
@@ -41,6 +43,8 @@ def isolated(
         hidden={"test_h.py": tests},
         role=GraderRole.HIDDEN,
         added=added,
+        runtime_changes=runtime,
+        requirements=requirements,
         **bounds,
     )
 

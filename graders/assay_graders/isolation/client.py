@@ -61,6 +61,7 @@ class Client:
         self.total_trips = 0
         self.faults = 0
         self.noted = Noted()
+        self.before: Callable[[], None] = _nobody
         self.refer: Callable[[Any], Any] = _nothing
         self.resolve: Callable[[Any], Any] = _nothing
         self.answer_back: Callable[[Any, list[Any]], Any] = _nothing
@@ -136,6 +137,7 @@ class Client:
             raise self.refuse("thread", by_test=True)
         if self._is_lost:
             raise self._lose(self.noted.lost or "gone")
+        self.before()
         if self._nesting >= MAX_NESTING:
             raise self._lose("nesting")
         number = self._number()
@@ -276,6 +278,10 @@ def _is_of_this_jail(path: bytes) -> bool:
     """Whether a path leads to what only this jail has: files that a test made."""
     folder = os.path.dirname(path)
     return os.path.lexists(path) or (folder != b"/tmp" and os.path.lexists(folder))
+
+
+def _nobody() -> None:
+    """Comes ahead of requests when nothing else does."""
 
 
 def _nothing(*_: Any) -> Any:

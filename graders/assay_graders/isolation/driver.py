@@ -2,8 +2,8 @@
 
 Started with the name of a test runner, a module `NAME_runner` beside this one, and a JSON
 object: `base` (ids are relative to it), `tests` (absolute files), `modules` (names of the
-candidate's modules, true for packages), `nan`, `test_seconds` and `max_trips`. Sends one report
-when everything is over.
+candidate's modules, true for packages), `nan`, `test_seconds`, `max_trips`, `processor` and
+`forward` (what of this process is handed on). Sends one report when everything is over.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from .arguments import Lent
 from .backs import Backs
 from .client import Client
 from .exchange import Exchange
+from .forwarding import Forwarding
 from .modules import CandidateFinder, without_those_found_here
+from .placing import run_on
 from .protocol import FILE, WROTE
 from .proxies import bind
 from .recorder import Recorder
@@ -43,6 +45,7 @@ def main() -> None:
 def _run(runner: Any, config: dict[str, Any], wire: int, report: int) -> int:
     for descriptor in (wire, report):
         os.set_inheritable(descriptor, False)
+    sys.argv = [""]
     sys.path.extend(dict.fromkeys(os.path.dirname(test) for test in config["tests"]))
     modules, is_taken = without_those_found_here(config["modules"], config["tops"])
     stream = FrameStream(wire, config["max_frame"])
@@ -54,7 +57,9 @@ def _run(runner: Any, config: dict[str, Any], wire: int, report: int) -> int:
     references = References(client, lent, frozenset(modules))
     client.refer, client.resolve = references.refer, references.resolve
     client.describe_error = references.describe_error
-    exchange = Exchange(client, references)
+    forwarding = Forwarding(client, config["forward"])
+    client.before = forwarding.before
+    exchange = Exchange(client, references, forwarding)
     bind(exchange)
     exchange.end_of_test = lent.files.forget
     backs = Backs(exchange, lent, tests)
@@ -63,6 +68,7 @@ def _run(runner: Any, config: dict[str, Any], wire: int, report: int) -> int:
     client.additions = lent.files.changes
     sys.meta_path.insert(0, CandidateFinder(exchange, modules))
     recorder = Recorder(client.noted)
+    run_on(config["processor"])
     code = 1
     try:
         code = int(runner.run(exchange, recorder, config))

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from .changes import Watched
 from .client import Client
+from .forwarding import Forwarding
 from .write_back import write_back
 
 __all__ = ["Exchange", "Known", "is_never_answered"]
@@ -55,8 +56,9 @@ class Known(Protocol):
 class Exchange:
     """What proxies do over the wire."""
 
-    def __init__(self, client: Client, known: Known) -> None:
+    def __init__(self, client: Client, known: Known, forwarding: Forwarding) -> None:
         self.client = client
+        self.forwarding = forwarding
         self.known = known
         self.watched = Watched(client.written)
         self.end_of_test: Callable[[], None] = lambda: None

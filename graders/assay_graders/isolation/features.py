@@ -23,6 +23,7 @@ LEVELS: dict[str, int] = {
     "iterator-arguments": 3,
     "error-arguments": 3,
     "file-arguments": 3,
+    "forwarding": 3,
     "write-back": 4,
     "test-objects": 4,
     "test-classes": 4,

@@ -17,6 +17,7 @@ __all__ = [
     "ENVELOPE",
     "FILE",
     "FORWARD",
+    "FORWARDS",
     "LOST",
     "MAX_NESTING",
     "MILLISECONDS",
@@ -51,6 +52,17 @@ FILE = "file"
 """What became of a file: an addition there, a note here."""
 WROTE = "wrote"
 """A note: what became of a container of a test's object."""
+
+FORWARDS = {
+    "argv": "argv",
+    "clock": "clock",
+    "cwd": "cwd",
+    "environ": "environ",
+    "input": "stdin",
+    "random": "random",
+    "stdin": "stdin",
+}
+"""What can be handed on to the candidate's process, and the name that a task declares it by."""
 
 MILLISECONDS = 4
 """Bytes after FORWARD: how many milliseconds the test in progress has left, 0 for no limit."""

@@ -23,7 +23,9 @@ from ..wire.text import pack, unpack
 from ..wire.values import Codec
 from .described import MUTABLE_CONTENTS, content_type, describe_class
 from .objects import Objects
+from .placing import run_on
 from .protocol import CONFIG, OK, RAISE, REFUSED, WITH
+from .surroundings import Surroundings
 
 __all__ = ["main"]
 
@@ -79,6 +81,7 @@ class Worker:
         self._streams: dict[str, io.BytesIO] = {}
         self._warnings: list[Any] = []
         self._asked = 0
+        self._surroundings = Surroundings()
 
     def serve(self) -> None:
         """Answer requests until the driver is gone."""
@@ -115,6 +118,9 @@ class Worker:
         objects = self._objects
         if word == "import":
             importlib.import_module(parts[0])
+            return [None, []]
+        if word == "forward":
+            self._surroundings.change(parts[0], objects.value(parts[1]))
             return [None, []]
         if word == "describe":
             kind = objects.value(parts[0])
@@ -204,5 +210,6 @@ def main() -> None:
     os.set_inheritable(descriptor, False)
     sys.argv = [""]
     sys.path.extend([_packages(), *config["roots"]])
+    run_on(config["processor"])
     Worker(FrameStream(descriptor), config).serve()
     os._exit(0)
