@@ -177,6 +177,7 @@ def grade(
     seed: int = 0,
     runtime_changes: Runtime | None = None,
     artifacts: Kept | None = None,
+    requirements: tuple[str, ...] = (),
 ) -> Facts:
     """Facts of one grader over a small tree.
 
@@ -190,6 +191,7 @@ def grade(
             prompt="p",
             fixture=RelPath("fixture"),
             hidden=None if hidden is None else RelPath("hidden"),
+            runtime={"requirements": requirements} if requirements else {},
         ),
         spec=GraderSpec(id="tests", use=grader.name, role=role),
         options=options,
