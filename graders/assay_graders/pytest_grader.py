@@ -8,8 +8,6 @@ plugin of the graded tree takes part, but code under test could reach the runner
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator
 from typing import ClassVar
 
 from attrs import frozen
@@ -21,7 +19,6 @@ from assay.api import (
     GradeContext,
     GraderNeeds,
     GraderUnfit,
-    Network,
     Task,
     Trust,
 )
@@ -32,7 +29,8 @@ from assay_graders.expected import (
     mode_problems,
     root_problems,
 )
-from assay_graders.isolated import IsolatedRun, bytecode, file_of, grade_isolated
+from assay_graders.isolated import TestRunner, bytecode, grade_isolated
+from assay_graders.isolated_options import isolated_run, isolation_problems
 from assay_graders.jailed import (
     WORKSPACE,
     base_of,
@@ -93,7 +91,7 @@ class PytestGrader:
             *id_problems(options.expect, options.tests, file_of),
             *root_problems(options.roots),
             *mode_problems(options.mode, options.hidden, task, ("unguarded", "isolated")),
-            *_isolation_problems(options, task),
+            *isolation_problems(options, task),
         )
 
     def needs(self, options: PytestOptions, task: Task) -> GraderNeeds:
@@ -105,7 +103,7 @@ class PytestGrader:
         if problems:
             raise GraderUnfit(f"grader {ctx.spec.id}: {problems[0]}")
         if options.mode == "isolated":
-            return grade_isolated(ctx, self, _isolated(options))
+            return grade_isolated(ctx, self, isolated_run(options, _RUNNER))
         base = base_of(options.hidden)
         tests = require_files(ctx, options.tests, hidden=options.hidden)
         if not tests:
@@ -128,29 +126,9 @@ class PytestGrader:
         return Command(argv=tuple(part.encode("utf-8") for part in argv), cwd=WORKSPACE)
 
 
-def _isolated(options: PytestOptions) -> IsolatedRun:
-    return IsolatedRun(
-        tests=options.tests,
-        expect=options.expect,
-        hidden=options.hidden,
-        roots=options.roots,
-        nan=options.nan,
-        call_seconds=options.call_seconds,
-        test_seconds=options.test_seconds,
-    )
+def file_of(test: str) -> str:
+    """The test file of a pytest id."""
+    return test.partition("::")[0]
 
 
-def _isolation_problems(options: PytestOptions, task: Task) -> Iterator[str]:
-    """What is wrong with the options of mode `isolated`, as sentences."""
-    for name in ("call_seconds", "test_seconds"):
-        seconds = getattr(options, name)
-        if not 0 <= seconds < math.inf:
-            yield f"{name} must be 0 or a number of seconds."
-    if options.mode != "isolated":
-        if options.nan or options.call_seconds or options.test_seconds:
-            yield "nan, call_seconds and test_seconds belong to mode isolated."
-        return
-    if not options.roots:
-        yield "roots is empty: isolated mode must know which code is the candidate's."
-    if task.network is not Network.NONE:
-        yield "isolated mode has no network, but the task asks for one."
+_RUNNER = TestRunner("pytest", file_of)

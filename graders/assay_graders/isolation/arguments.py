@@ -62,15 +62,16 @@ class Lent:
     def payload(self, value: Any) -> Any:
         """The reference for a value that is not plain; raises Refusal."""
         if isinstance(value, BaseException):
+            self._client.uses("error-arguments")
             return self.error_payload(value)
         library = _in_library(value)
         if library is not None:
             return ["std", *library]
         if isinstance(value, _FUNCTIONS):
-            self._client.level(3)
+            self._client.uses("callbacks")
             return ["call", self.token(value), self._client.encode(_about(value))]
         if isinstance(value, Iterator) and type(value).__module__ in ("builtins", "itertools"):
-            self._client.level(3)
+            self._client.uses("iterator-arguments")
             return ["items", self.token(value)]
         code = "class" if isinstance(value, type) else "argument"
         raise self._client.refuse(code, by_test=True)

@@ -16,8 +16,9 @@ from typing import Any
 
 from ..wire.faults import WireFault
 from ..wire.frames import MAX_FRAME_BYTES, FrameStream
+from ..wire.stdlib import BUILTIN_TYPES
 from ..wire.text import pack, unpack
-from ..wire.values import Codec
+from ..wire.values import REFERENCE, Codec
 from .notes import Notes
 from .protocol import (
     ANSWER,
@@ -36,6 +37,7 @@ from .refusals import Refusal, TimeUp, WorkerLost
 __all__ = ["Client", "Noted"]
 
 
+_BUILT_IN = frozenset(BUILTIN_TYPES.values())
 _TEMPORARY = re.compile(rb'"(/tmp/[^"]*)"')
 
 
@@ -44,7 +46,7 @@ class Noted:
 
     def __init__(self) -> None:
         self.trips = 0
-        self.level = 0
+        self.features: set[str] = set()
         self.refusals: list[Refusal] = []
         self.lost = ""
         self.failed_back = False
@@ -97,9 +99,9 @@ class Client:
             self.noted.lost = self.noted.lost or "time"
             raise TimeUp("the test took too long")
 
-    def level(self, level: int) -> None:
-        """Note that the test in progress used something of this level."""
-        self.noted.level = max(self.noted.level, level)
+    def uses(self, feature: str) -> None:
+        """Note that the test in progress used a feature."""
+        self.noted.features.add(feature)
 
     def refuse(self, code: str, *, by_test: bool = False) -> Refusal:
         """A refusal to raise, noted for the test in progress."""
@@ -113,6 +115,10 @@ class Client:
             return self._codec.encode(value, self.refer)
         except WireFault:
             raise self.refuse("argument-size", by_test=True) from None
+
+    def reference(self, value: Any) -> Any:
+        """The tree of what is never plain."""
+        return (REFERENCE, self.refer(value))
 
     def written(self, value: Any) -> bytes:
         """A value's content as bytes, to see whether it changes; nothing of it is lent."""
@@ -172,10 +178,10 @@ class Client:
         if answer[1] == OK and len(answer) >= 3:
             return answer[2:]
         if answer[1] == RAISE and len(answer) == 3:
-            self.level(1)
             error = self.decode(("ref", answer[2]))
             if not isinstance(error, BaseException):
                 raise self._lose("protocol")
+            self.uses("errors" if type(error) in _BUILT_IN else "own-errors")
             raise error
         if answer[1] == REFUSED:
             raise self.refuse("value")
@@ -193,7 +199,6 @@ class Client:
     def _asked(self, message: list[Any]) -> None:
         """Answer what the worker asks in the middle of a call."""
         number, word, *parts = message
-        self.level(3)
         try:
             if word == CALL_BACK and len(parts) == 3:
                 token, args, kwargs = parts
@@ -247,8 +252,8 @@ class Client:
             if type(message) is not list or len(message) < 3:
                 raise WireFault("a message is not a list")
             *message, noted = message
-            if self._notes.pass_on(noted):
-                self.level(2)
+            for feature in self._notes.pass_on(noted):
+                self.uses(feature)
         except WireFault as fault:
             raise self._lose("protocol", fault) from None
         return message

@@ -20,10 +20,11 @@ class Notes:
         self._codec = codec
         self._warnings: list[tuple[str, type[Warning]]] = []
 
-    def pass_on(self, noted: Any) -> bool:
-        """Take the notes of one message; whether there were any. Raises WireFault."""
+    def pass_on(self, noted: Any) -> set[str]:
+        """Take the notes of one message; features that they are. Raises WireFault."""
         if type(noted) is not list:
             raise WireFault("a message has no notes")
+        features = set()
         for note in noted:
             if type(note) is not list or not note or type(note[0]) is not str:
                 raise WireFault("a note has another form")
@@ -32,11 +33,13 @@ class Notes:
                 raise WireFault("a note is not text")
             if note[0] in ("stdout", "stderr") and len(texts) == 1:
                 getattr(sys, note[0]).write(texts[0])
+                features.add("output")
             elif note[0] == "warning" and len(texts) == 2:
                 self._warnings.append((texts[1], _category(texts[0])))
+                features.add("warnings")
             else:
                 raise WireFault("a note of an unknown kind")
-        return bool(noted)
+        return features
 
     def warn(self) -> None:
         """Give out the warnings; a filter may turn one into an exception."""
