@@ -103,6 +103,7 @@ class IsolatedRun:
     nan: bool
     call_seconds: float
     test_seconds: float
+    forward: tuple[str, ...] = ()
 
 
 @frozen
@@ -146,6 +147,7 @@ def _measure(
         "nan": run.nan,
         "test_seconds": run.test_seconds,
         "max_trips": _MAX_TRIPS,
+        "forward": run.forward,
         "max_frame": MAX_FRAME_BYTES + ENVELOPE,
         **run.runner.config,
     }

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from typing import Protocol
 
 from assay.api import Network, Task
 from assay_graders.isolated import IsolatedRun, TestRunner
+from assay_graders.isolation.protocol import FORWARDS
 
 __all__ = ["IsolationOptions", "isolated_run", "isolation_problems"]
 
@@ -31,6 +33,8 @@ class IsolationOptions(Protocol):
     def call_seconds(self) -> float: ...
     @property
     def test_seconds(self) -> float: ...
+    @property
+    def forward(self) -> tuple[str, ...]: ...
 
 
 def isolated_run(options: IsolationOptions, runner: TestRunner) -> IsolatedRun:
@@ -44,6 +48,7 @@ def isolated_run(options: IsolationOptions, runner: TestRunner) -> IsolatedRun:
         nan=options.nan,
         call_seconds=options.call_seconds,
         test_seconds=options.test_seconds,
+        forward=options.forward,
     )
 
 
@@ -56,10 +61,25 @@ def isolation_problems(options: IsolationOptions, task: Task) -> Iterator[str]:
         if not 0 <= seconds < math.inf:
             yield f"{name} must be 0 or a number of seconds."
     if options.mode != "isolated":
-        if options.nan or options.call_seconds or options.test_seconds:
-            yield "nan, call_seconds and test_seconds belong to mode isolated."
+        if options.nan or options.call_seconds or options.test_seconds or options.forward:
+            yield "nan, call_seconds, test_seconds and forward belong to mode isolated."
         return
+    yield from _forward_problems(options.forward, task)
     if not options.roots:
         yield "roots is empty: isolated mode must know which code is the candidate's."
     if task.network is not Network.NONE:
         yield "isolated mode has no network, but the task asks for one."
+
+
+def _forward_problems(forward: tuple[str, ...], task: Task) -> Iterator[str]:
+    known = sorted(set(FORWARDS.values()))
+    for index, name in enumerate(forward):
+        if name not in known:
+            yield f"forward[{index}] is none of {', '.join(known)}."
+        elif name in forward[:index]:
+            yield f"forward[{index}] is there twice."
+    if "clock" in forward and not any(
+        re.match(r"freezegun\b", str(wanted), re.IGNORECASE)
+        for wanted in task.runtime.get("requirements", ())
+    ):
+        yield "forward names clock, but the runtime's requirements lack freezegun."

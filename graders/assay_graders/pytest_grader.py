@@ -61,7 +61,7 @@ class PytestOptions:
     """`tests` are files below the graded tree, or below the hidden files with `hidden`.
 
     `expect` are pytest's own ids relative to the same folder; `roots` are folders of the
-    graded tree, `.` for itself, from which tests may import. The last three are for mode
+    graded tree, `.` for itself, from which tests may import. The last ones are for mode
     `isolated`: whether NaN may pass, and seconds for one call and for one test (0: no limit of
     their own).
     """
@@ -74,6 +74,7 @@ class PytestOptions:
     nan: bool = False
     call_seconds: float = 0.0
     test_seconds: float = 0.0
+    forward: tuple[str, ...] = ()
 
 
 class PytestGrader:

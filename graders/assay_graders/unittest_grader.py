@@ -77,6 +77,7 @@ class UnittestOptions:
     nan: bool = False
     call_seconds: float = 0.0
     test_seconds: float = 0.0
+    forward: tuple[str, ...] = ()
 
 
 class UnittestGrader:

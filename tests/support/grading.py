@@ -176,10 +176,12 @@ def grade(
     limits: Limits = GENEROUS,
     seed: int = 0,
     runtime_changes: Runtime | None = None,
+    artifacts: Kept | None = None,
+    requirements: tuple[str, ...] = (),
 ) -> Facts:
     """Facts of one grader over a small tree.
 
-    `removed`, `modified` and `added` is what a candidate did.
+    `removed`, `modified` and `added` is what a candidate did; `artifacts` takes what is kept.
     """
     manifest = tree_of(tree)
     context = Context(
@@ -189,6 +191,7 @@ def grade(
             prompt="p",
             fixture=RelPath("fixture"),
             hidden=None if hidden is None else RelPath("hidden"),
+            runtime={"requirements": requirements} if requirements else {},
         ),
         spec=GraderSpec(id="tests", use=grader.name, role=role),
         options=options,
@@ -210,6 +213,7 @@ def grade(
         runtime=runtime_changes or runtime(),
         limits=limits,
         seed=seed,
+        artifacts=artifacts or Kept(),
     )
     return grader.grade(context)
 
