@@ -104,7 +104,11 @@ def _parts(package: Package, root: Path) -> tuple[dict[str, str], dict[str, str]
     files = dict(_texts(root))
     prefix = "" if package.root == "." else f"{package.root}/"
     place = f"{prefix}{package.source}"
-    tree = {path: text for path, text in files.items() if f"{path}/".startswith((f"{place}/", f"{place}.py/"))}
+    tree = {
+        path: text
+        for path, text in files.items()
+        if f"{path}/".startswith((f"{place}/", f"{place}.py/"))
+    }
     return tree, {path: text for path, text in files.items() if path not in tree}
 
 
@@ -133,10 +137,14 @@ def _measure(
         suite.others[test] = cause
     for name, body in STUBS.items():
         stubbed = {
-            path: _stubbed(text, body) if path.endswith(".py") and not (package.inside and "/tests/" in path) else text
+            path: _stubbed(text, body)
+            if path.endswith(".py") and not (package.inside and "/tests/" in path)
+            else text
             for path, text in tree.items()
         }
-        there = {t["id"] for t in _isolated(package, file, stubbed, tests) if t["outcome"] == "passed"}
+        there = {
+            t["id"] for t in _isolated(package, file, stubbed, tests) if t["outcome"] == "passed"
+        }
         wrong = there - (_passing(package, file, stubbed, tests) if there else set())
         suite.false_passes.setdefault(name, []).extend(sorted(wrong))
 
@@ -154,7 +162,13 @@ def _some_id(package: Package, file: str) -> str:
 
 
 def _graded(
-    package: Package, file: str, mode: str, expect: tuple[str, ...], tree: Any, tests: Any, kept: Kept
+    package: Package,
+    file: str,
+    mode: str,
+    expect: tuple[str, ...],
+    tree: Any,
+    tests: Any,
+    kept: Kept,
 ) -> Any:
     return grade(
         GRADERS[package.grader],
@@ -213,5 +227,13 @@ if __name__ == "__main__":
         if len(sys.argv) > 1 and package.name.partition("==")[0] not in sys.argv[1:]:
             continue
         suite = measured(package)
-        print(suite.package, suite.passing, suite.identical, dict(suite.level), dict(suite.causes), {k: len(v) for k, v in suite.false_passes.items()})
-        for test, cause in suite.others.items(): print("   ", cause, test)
+        print(
+            suite.package,
+            suite.passing,
+            suite.identical,
+            dict(suite.level),
+            dict(suite.causes),
+            {k: len(v) for k, v in suite.false_passes.items()},
+        )
+        for test, cause in suite.others.items():
+            print("   ", cause, test)

@@ -30,7 +30,7 @@ from assay_graders.expected import (
     root_problems,
 )
 from assay_graders.isolated_node import IsolatedNodeRun, grade_isolated_node
-from assay_graders.isolated_options import isolation_problems
+from assay_graders.isolated_options import split_problems
 from assay_graders.jailed import (
     WORKSPACE,
     base_of,
@@ -86,7 +86,7 @@ class NodeTestGrader:
             *id_problems(options.expect, options.tests, _file_of),
             *root_problems(options.roots),
             *mode_problems(options.mode, options.hidden, task, ("unguarded", "isolated")),
-            *isolation_problems(options, task),
+            *split_problems(options, task),
         )
 
     def needs(self, options: NodeTestOptions, task: Task) -> GraderNeeds:

@@ -1,8 +1,9 @@
 """The `pytest` grader: exactly the expected tests, each passed once.
 
 Mode `isolated`: the tests run in one jail, the candidate's code in another, and only values
-pass between them. Mode `unguarded`: one jailed process runs both; no configuration, conftest or
-plugin of the graded tree takes part, but code under test could reach the runner's memory.
+pass between them. In the other modes one jailed process runs both, without configuration,
+conftest or plugins of the graded tree, and code under test could reach the runner's memory: in
+mode `tamper-evident` further runs show whether it did, in mode `unguarded` nothing does.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ from assay.api import (
     Task,
     Trust,
 )
+from assay_graders.bundle import program_bundle
+from assay_graders.evident.canaries import python_canaries
+from assay_graders.evident.grading import grade_evident
+from assay_graders.evident.runs import GuardedTests, Language
 from assay_graders.expected import (
     compare,
     file_problems,
@@ -45,6 +50,11 @@ from assay_graders.measured import facts
 __all__ = ["PytestGrader", "PytestOptions"]
 
 _DRIVER = "pytest_driver.py"
+_MODES = ("unguarded", "tamper-evident", "isolated")
+_MEASURED = (
+    *("isolated-interpreter", "checked-bytecode", "no-conftest", "no-configuration"),
+    *("no-plugins", "roots-last", "tests-apart", "sub-tests"),
+)
 _LAYERS = (
     "jail",
     "expected-ids",
@@ -91,7 +101,7 @@ class PytestGrader:
             *file_problems("tests", options.tests, suffixes=(".py",), forbidden=":["),
             *id_problems(options.expect, options.tests, file_of),
             *root_problems(options.roots),
-            *mode_problems(options.mode, options.hidden, task, ("unguarded", "isolated")),
+            *mode_problems(options.mode, options.hidden, task, _MODES),
             *isolation_problems(options, task),
         )
 
@@ -105,6 +115,8 @@ class PytestGrader:
             raise GraderUnfit(f"grader {ctx.spec.id}: {problems[0]}")
         if options.mode == "isolated":
             return grade_isolated(ctx, self, isolated_run(options, _RUNNER))
+        if options.mode == "tamper-evident":
+            return grade_evident(ctx, self, _guarded(options))
         base = base_of(options.hidden)
         tests = require_files(ctx, options.tests, hidden=options.hidden)
         if not tests:
@@ -133,3 +145,29 @@ def file_of(test: str) -> str:
 
 
 _RUNNER = TestRunner("pytest", file_of)
+
+
+def _guarded(options: PytestOptions) -> GuardedTests:
+    return GuardedTests(
+        tests=options.tests,
+        expect=options.expect,
+        hidden=options.hidden,
+        roots=options.roots,
+        language=Language(
+            command=_guarded_command,
+            programs=(program_bundle("pytest_driver", "guarded"),),
+            suffixes=(".py",),
+            file_of=file_of,
+            stem=lambda test: test.partition("[")[0],
+            canaries=python_canaries,
+            guards=_MEASURED,
+        ),
+    )
+
+
+def _guarded_command(ctx: GradeContext, argument: str) -> Command:
+    argv = (
+        *(tool(ctx, "python"), "-I", "-B", "--check-hash-based-pycs", "always"),
+        *(*bytecode(ctx), "/assay/pytest_driver.pyc", argument),
+    )
+    return Command(argv=tuple(part.encode("utf-8") for part in argv), cwd=WORKSPACE)
