@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from assay.api.linting import LintSeverity
+
 __all__ = ["OUTPUT_SCHEMAS"]
 
 _TEXT = {"type": "string"}
@@ -100,6 +102,31 @@ def _doctor_output() -> dict[str, Any]:
     )
 
 
+def _lint_output() -> dict[str, Any]:
+    finding = _closed(
+        rule=_TEXT,
+        severity={"enum": [severity.value for severity in LintSeverity]},
+        task=_TEXT,
+        grader=_TEXT,
+        file=_TEXT,
+        line=_COUNT,
+        test=_TEXT,
+        detail=_TEXT,
+        excuse=_TEXT,
+        follows=_TEXT,
+        cure=_TEXT,
+    )
+    return _document(
+        "lint-output",
+        suite=_TEXT,
+        tasks=_TEXTS,
+        strict={"type": "boolean"},
+        exit_code=_CODE,
+        findings=_list(finding),
+        unread=_list(_closed(task=_TEXT, grader=_TEXT)),
+    )
+
+
 def _plugins_output() -> dict[str, Any]:
     plugin = _closed(group=_TEXT, name=_TEXT, distribution=_TEXT, version=_TEXT)
     return _document("plugins-output", plugins=_list(plugin))
@@ -108,6 +135,7 @@ def _plugins_output() -> dict[str, Any]:
 OUTPUT_SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
     "check-output": _check_output,
     "doctor-output": _doctor_output,
+    "lint-output": _lint_output,
     "lock-output": lambda: _document("lock-output", changed=_TEXTS, exit_code=_CODE),
     "new-output": lambda: _document("new-output", written=_TEXTS),
     "plugins-output": _plugins_output,

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from assay.api import ChangeSet, EntryKind, Op, RelPath, Task, TreeManifest
 
-__all__ = ["SplitTree", "split_tree"]
+__all__ = ["SplitTree", "modules_below", "split_tree"]
 
 _CODE = (".py", ".pyc", ".so", ".pth")
 
@@ -38,12 +38,7 @@ def split_tree(
 ) -> SplitTree:
     """Split a grading tree; `tests` are those of its files that this grader runs."""
     files = [entry.path for entry in tree.entries if entry.kind is EntryKind.FILE]
-    code = [
-        (path, inside)
-        for path in files
-        for inside in _below_roots(path, roots)
-        if path.endswith(_CODE) and not _belongs_to_tests(path, roots, tests)
-    ]
+    code = list(_code(files, roots, tests))
     modules: dict[str, bool] = {}
     tops: set[str] = set()
     added = {change.path for change in changes.changes if change.op is Op.ADDED}
@@ -59,6 +54,23 @@ def split_tree(
         driver_lacks=tuple(sorted({path for path, _ in code} | changed)),
         worker_lacks=tuple(sorted(path for path in files if str(path) in all_tests)),
     )
+
+
+def modules_below(
+    paths: Iterable[RelPath], roots: tuple[str, ...], tests: tuple[str, ...]
+) -> frozenset[str]:
+    """Dotted names of the modules and packages that files below the roots make."""
+    return frozenset(name for _, inside in _code(paths, roots, tests) for name, _ in _names(inside))
+
+
+def _code(
+    paths: Iterable[RelPath], roots: tuple[str, ...], tests: tuple[str, ...]
+) -> Iterator[tuple[RelPath, str]]:
+    """Code under test, with its path below each root."""
+    for path in paths:
+        for inside in _below_roots(path, roots):
+            if path.endswith(_CODE) and not _belongs_to_tests(path, roots, tests):
+                yield path, inside
 
 
 def _below_roots(path: str, roots: Iterable[str]) -> Iterator[str]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
+import attrs
 from attrs import frozen
 
 from assay.api import (
@@ -21,8 +22,11 @@ from assay.api import (
     GradeContext,
     GraderNeeds,
     GraderUnfit,
+    LintFinding,
+    LintRule,
     Network,
     Task,
+    TaskFiles,
     Trust,
 )
 from assay_graders.expected import (
@@ -42,6 +46,8 @@ from assay_graders.jailed import (
     run_reported,
     tool,
 )
+from assay_graders.linting.python_tests import PythonTests, lint_python_tests
+from assay_graders.linting.rules import PYTHON_RULES
 from assay_graders.measured import facts
 
 __all__ = ["PytestGrader", "PytestOptions"]
@@ -86,6 +92,7 @@ class PytestGrader:
     version: ClassVar[str] = "1"
     Options: ClassVar[type] = PytestOptions
     max_trust: ClassVar[Trust] = Trust.ISOLATED
+    lint_rules: ClassVar[tuple[LintRule, ...]] = PYTHON_RULES
 
     def check(self, options: PytestOptions, task: Task) -> tuple[str, ...]:
         return (
@@ -98,6 +105,28 @@ class PytestGrader:
 
     def needs(self, options: PytestOptions, task: Task) -> GraderNeeds:
         return GraderNeeds(tools=("python",), hidden=options.hidden)
+
+    def modes(self, options: PytestOptions, task: Task) -> Mapping[Trust, PytestOptions]:
+        """The same tests in each mode; without roots there is no isolated one."""
+        plain = PytestOptions(
+            options.tests, options.expect, hidden=options.hidden, roots=options.roots
+        )
+        found = {Trust.UNGUARDED: plain}
+        isolated = attrs.evolve(options, mode="isolated")
+        if not self.check(isolated, task):
+            found[Trust.ISOLATED] = isolated
+        return found
+
+    def lint(self, options: PytestOptions, task: Task, files: TaskFiles) -> tuple[LintFinding, ...]:
+        """What is wrong with the test files, by reading them."""
+        run = PythonTests(
+            tests=options.tests,
+            expect=options.expect,
+            hidden=options.hidden,
+            roots=options.roots,
+            isolated=options.mode == "isolated",
+        )
+        return lint_python_tests(run, task, files, _name_of)
 
     def grade(self, ctx: GradeContext) -> Facts:
         options: PytestOptions = ctx.options
@@ -126,6 +155,12 @@ class PytestGrader:
     def _command(self, ctx: GradeContext, argument: str) -> Command:
         argv = (tool(ctx, "python"), "-I", "-B", *bytecode(ctx), f"/assay/{_DRIVER}", argument)
         return Command(argv=tuple(part.encode("utf-8") for part in argv), cwd=WORKSPACE)
+
+
+def _name_of(test: str) -> tuple[str, str]:
+    """File and name of a pytest id; the parameters of a test may hold anything."""
+    file, _, name = test.partition("::")
+    return file, name.partition("[")[0]
 
 
 def _isolated(options: PytestOptions) -> IsolatedRun:
