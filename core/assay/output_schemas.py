@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from assay.api.linting import LintSeverity
+from assay.api.trust import Trust
 
 __all__ = ["OUTPUT_SCHEMAS"]
 
@@ -116,6 +117,23 @@ def _lint_output() -> dict[str, Any]:
         follows=_TEXT,
         cure=_TEXT,
     )
+    test = _closed(
+        id=_TEXT,
+        outcome=_TEXT,
+        level=_COUNT,
+        features=_TEXTS,
+        trips=_COUNT,
+        codes=_TEXTS,
+        unsupported=_TEXTS,
+    )
+    run = _closed(
+        task=_TEXT,
+        grader=_TEXT,
+        trust={"enum": [trust.value for trust in Trust]},
+        tests=_list(test),
+        refused_on_base=_list(_closed(id=_TEXT, codes=_TEXTS)),
+        mutants=_list(_closed(id=_TEXT, what=_TEXT, in_process=_TEXTS, isolated=_TEXTS)),
+    )
     return _document(
         "lint-output",
         suite=_TEXT,
@@ -124,6 +142,8 @@ def _lint_output() -> dict[str, Any]:
         exit_code=_CODE,
         findings=_list(finding),
         unread=_list(_closed(task=_TEXT, grader=_TEXT)),
+        driven={"anyOf": [_list(run), {"type": "null"}]},
+        skipped=_SKIPPED,
     )
 
 

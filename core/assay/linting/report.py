@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, frozen
 
 from assay.api import InvalidInput, LintFinding, LintRule, LintSeverity, Task
 from assay.linting.rules import order_of
 
 __all__ = ["Finding", "LintReport", "finding", "in_order"]
+
+
+_UNLOADABLE = frozenset({"invalid-task", "invalid-options", "no-required-grader"})
 
 
 @frozen
@@ -53,7 +55,15 @@ class LintReport:
     tasks: tuple[str, ...]
     findings: tuple[Finding, ...]
     unread: tuple[tuple[str, str], ...] = ()
-    driven: tuple[Any, ...] = field(default=())
+
+    def with_findings(self, more: Iterable[Finding]) -> LintReport:
+        """The same report with more findings in it."""
+        return evolve(self, findings=in_order((*self.findings, *more)))
+
+    def loadable(self) -> tuple[str, ...]:
+        """The tasks without a finding that keeps them from being run."""
+        broken = {found.task for found in self.findings if found.rule.id in _UNLOADABLE}
+        return tuple(task for task in self.tasks if task not in broken)
 
     def exit_code(self, *, strict: bool) -> int:
         """0, or that of invalid input when a finding fails."""
