@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import attrs
 from attrs import frozen
@@ -15,6 +17,7 @@ from assay.api import (
     GradeContext,
     Grader,
     GraderUnfit,
+    Mount,
     Outcome,
     OutcomeStatus,
     Process,
@@ -44,10 +47,18 @@ from assay_graders.jailed import (
 )
 from assay_graders.layout import SplitTree, split_tree
 from assay_graders.measured import facts
+from assay_graders.processor import claimed_processor, running_on
 from assay_graders.relay import Relay, RelayLimits
 from assay_graders.wire.frames import MAX_FRAME_BYTES
 
-__all__ = ["ARTIFACT", "ISOLATED_LAYERS", "IsolatedRun", "grade_isolated"]
+__all__ = [
+    "ARTIFACT",
+    "ISOLATED_LAYERS",
+    "IsolatedRun",
+    "TestRunner",
+    "bytecode",
+    "grade_isolated",
+]
 
 ISOLATED_LAYERS = (
     "jail",
@@ -68,8 +79,22 @@ _START_SECONDS = 60.0
 
 
 @frozen
+class TestRunner:
+    """What runs the files: `isolation.NAME_runner`, with what it is told beside the rest.
+
+    `file_of` gives the test file of an id.
+    """
+
+    name: str
+    file_of: Callable[[str], str]
+    config: Mapping[str, Any] = {}
+
+
+@frozen
 class IsolatedRun:
     """What to run: test files below the base, folders of the code under test, and bounds."""
+
+    runner: TestRunner
 
     tests: tuple[str, ...]
     expect: tuple[str, ...]
@@ -98,56 +123,56 @@ def grade_isolated(ctx: GradeContext, grader: Grader, run: IsolatedRun) -> Facts
         # A test file that the candidate changed is the candidate's code: it is not run.
         tests = tuple(test for test in tests if test not in split.driver_lacks)
     if not tests:
-        results = compare(run.expect, None, file_of)
+        results = compare(run.expect, None, run.runner.file_of)
         return _facts(ctx, grader, None, results)
     measured = _measure(ctx, run, split, tests)
     if measured.report is None and not measured.fault and measured.outcome.status not in LIMITS:
-        with ctx.jail(Profile.VISIBLE, extra=(program_bundle("driver"),)) as session:
-            probe_session(ctx, session, _driver(ctx, "probe"))
+        with ctx.jail(Profile.VISIBLE, extra=(_driver_program(),)) as session:
+            probe_session(ctx, session, _driver(ctx, run.runner, "probe"))
     if measured.relay.answers == 0 and measured.outcome.status not in LIMITS:
         with ctx.jail(Profile.WORKER, extra=(program_bundle("worker"),)) as session:
-            _probe_worker(ctx, session)
+            _probe_worker(ctx, session, run)
     return _judged(ctx, grader, run, measured)
 
 
 def _measure(
     ctx: GradeContext, run: IsolatedRun, split: SplitTree, tests: tuple[str, ...]
 ) -> _Measured:
-    config = json.dumps(
-        {
-            "base": base_of(run.hidden),
-            "tests": [f"{base_of(run.hidden)}/{test}" for test in tests],
-            "modules": split.modules,
-            "tops": split.tops,
-            "nan": run.nan,
-            "test_seconds": run.test_seconds,
-            "max_trips": _MAX_TRIPS,
-            "max_frame": MAX_FRAME_BYTES + ENVELOPE,
-        }
-    )
+    config = {
+        "base": base_of(run.hidden),
+        "tests": [f"{base_of(run.hidden)}/{test}" for test in tests],
+        "modules": split.modules,
+        "tops": split.tops,
+        "nan": run.nan,
+        "test_seconds": run.test_seconds,
+        "max_trips": _MAX_TRIPS,
+        "max_frame": MAX_FRAME_BYTES + ENVELOPE,
+        **run.runner.config,
+    }
     driver_jail = ctx.jail(
         profile_of(run.hidden),
         hidden=run.hidden,
-        extra=(program_bundle("driver"),),
+        extra=(_driver_program(),),
         leave_out=split.driver_lacks,
     )
     with driver_jail as trusted:
         worker_jail = ctx.jail(
             Profile.WORKER, extra=(program_bundle("worker"),), leave_out=split.worker_lacks
         )
-        with worker_jail as untrusted:
-            return _converse(ctx, run, config, sorted(split.modules), trusted, untrusted)
+        with worker_jail as untrusted, claimed_processor() as processor:
+            config["processor"] = processor
+            return _converse(ctx, run, config, trusted, untrusted)
 
 
 def _converse(
     ctx: GradeContext,
     run: IsolatedRun,
-    config: str,
-    modules: list[str],
+    config: dict[str, Any],
     trusted: Session,
     untrusted: Session,
 ) -> _Measured:
-    command = _worker(ctx, run, modules)
+    processor: int | None = config["processor"]
+    command = _worker(ctx, run, sorted(config["modules"]), processor)
 
     def start(seconds: float) -> Process:
         limits = attrs.evolve(ctx.limits, wall=min(seconds, ctx.limits.wall))
@@ -157,8 +182,10 @@ def _converse(
     relay = Relay(start, RelayLimits(deadline=deadline, call_seconds=run.call_seconds))
     relay.open()
     try:
-        driver = trusted.start(_driver(ctx, config), channels=(WIRE, "report"))
-        relay.serve(driver.channels[WIRE])
+        tests = _driver(ctx, run.runner, json.dumps(config))
+        driver = trusted.start(tests, channels=(WIRE, "report"))
+        with running_on(processor):
+            relay.serve(driver.channels[WIRE])
         report, fault = read_report(driver, decode_isolated_report, deadline)
         outcome = settled(driver.wait(deadline))
     finally:
@@ -177,7 +204,7 @@ def _judged(ctx: GradeContext, grader: Grader, run: IsolatedRun, measured: _Meas
     if report is not None:
         artifacts[ARTIFACT] = ctx.artifacts.put(ARTIFACT, isolation_artifact(report))
         _require_supported(ctx, run, report)
-    results = compare(run.expect, None if report is None else report.run, file_of)
+    results = compare(run.expect, None if report is None else report.run, run.runner.file_of)
     fault = measured.fault or measured.relay.broken or (report is not None and report.faults > 0)
     return attrs.evolve(
         _facts(ctx, grader, measured.outcome, results, fault=fault),
@@ -216,25 +243,32 @@ def _facts(
     return attrs.evolve(made, trust=Trust.ISOLATED)
 
 
-def _driver(ctx: GradeContext, argument: str) -> Command:
-    argv = (tool(ctx, "python"), "-I", "-B", *bytecode(ctx), "/assay/driver.pyc", argument)
+def _driver_program() -> Mount:
+    return program_bundle("driver", "isolation", "unittests")
+
+
+def _driver(ctx: GradeContext, runner: TestRunner, argument: str) -> Command:
+    program = ("/assay/driver.pyc", runner.name, argument)
+    argv = (tool(ctx, "python"), "-I", "-B", *bytecode(ctx), *program)
     return Command(argv=tuple(part.encode("utf-8") for part in argv), cwd=WORKSPACE)
 
 
-def _worker(ctx: GradeContext, run: IsolatedRun, modules: list[str]) -> Command:
+def _worker(
+    ctx: GradeContext, run: IsolatedRun, modules: list[str], processor: int | None = None
+) -> Command:
     roots = [WORKSPACE if root == "." else f"{WORKSPACE}/{root}" for root in run.roots]
+    config = {"roots": roots, "modules": modules, "nan": run.nan, "processor": processor}
     argv = (tool(ctx, "python"), "-I", "-S", "-B", *bytecode(ctx), "/assay/worker.pyc")
     return Command(
         argv=tuple(part.encode("utf-8") for part in argv),
         cwd=WORKSPACE,
-        env={CONFIG: json.dumps({"roots": roots, "modules": modules, "nan": run.nan})},
+        env={CONFIG: json.dumps(config)},
     )
 
 
-def _probe_worker(ctx: GradeContext, session: Session) -> None:
+def _probe_worker(ctx: GradeContext, session: Session, run: IsolatedRun) -> None:
     """Can a worker start here at all, without anything of the candidate's?"""
-    empty = IsolatedRun((), (), False, (), False, 0.0, 0.0)
-    process = session.start(_worker(ctx, empty, []), channels=(WIRE,))
+    process = session.start(_worker(ctx, attrs.evolve(run, roots=()), []), channels=(WIRE,))
     process.channels[WIRE].close()
     outcome = settled(process.wait(time.monotonic() + _START_SECONDS))
     if outcome.status is not OutcomeStatus.EXITED or outcome.exit_code != 0:
@@ -245,8 +279,3 @@ def bytecode(ctx: GradeContext) -> tuple[str, ...]:
     """Where the runtime keeps bytecode, as an option: -I leaves the environment unread."""
     prefix = ctx.runtime.env.get("PYTHONPYCACHEPREFIX")
     return () if prefix is None else ("-X", f"pycache_prefix={prefix}")
-
-
-def file_of(test: str) -> str:
-    """The test file of a pytest id."""
-    return test.partition("::")[0]

@@ -8,8 +8,7 @@ plugin of the graded tree takes part, but code under test could reach the runner
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import ClassVar
 
 import attrs
@@ -24,7 +23,6 @@ from assay.api import (
     GraderUnfit,
     LintFinding,
     LintRule,
-    Network,
     Task,
     TaskFiles,
     Trust,
@@ -36,7 +34,8 @@ from assay_graders.expected import (
     mode_problems,
     root_problems,
 )
-from assay_graders.isolated import IsolatedRun, bytecode, file_of, grade_isolated
+from assay_graders.isolated import TestRunner, bytecode, grade_isolated
+from assay_graders.isolated_options import isolated_run, isolation_problems
 from assay_graders.jailed import (
     WORKSPACE,
     base_of,
@@ -46,7 +45,7 @@ from assay_graders.jailed import (
     run_reported,
     tool,
 )
-from assay_graders.linting.python_tests import PythonTests, lint_python_tests
+from assay_graders.linting.python_tests import lint_python_tests, python_tests
 from assay_graders.linting.rules import PYTHON_RULES
 from assay_graders.measured import facts
 
@@ -100,7 +99,7 @@ class PytestGrader:
             *id_problems(options.expect, options.tests, file_of),
             *root_problems(options.roots),
             *mode_problems(options.mode, options.hidden, task, ("unguarded", "isolated")),
-            *_isolation_problems(options, task),
+            *isolation_problems(options, task),
         )
 
     def needs(self, options: PytestOptions, task: Task) -> GraderNeeds:
@@ -111,22 +110,13 @@ class PytestGrader:
         plain = PytestOptions(
             options.tests, options.expect, hidden=options.hidden, roots=options.roots
         )
-        found = {Trust.UNGUARDED: plain}
         isolated = attrs.evolve(options, mode="isolated")
-        if not self.check(isolated, task):
-            found[Trust.ISOLATED] = isolated
-        return found
+        fits = not self.check(isolated, task)
+        return {Trust.UNGUARDED: plain, **({Trust.ISOLATED: isolated} if fits else {})}
 
     def lint(self, options: PytestOptions, task: Task, files: TaskFiles) -> tuple[LintFinding, ...]:
         """What is wrong with the test files, by reading them."""
-        run = PythonTests(
-            tests=options.tests,
-            expect=options.expect,
-            hidden=options.hidden,
-            roots=options.roots,
-            isolated=options.mode == "isolated",
-        )
-        return lint_python_tests(run, task, files, _name_of)
+        return lint_python_tests(python_tests(options, _name_of), task, files)
 
     def grade(self, ctx: GradeContext) -> Facts:
         options: PytestOptions = ctx.options
@@ -134,7 +124,7 @@ class PytestGrader:
         if problems:
             raise GraderUnfit(f"grader {ctx.spec.id}: {problems[0]}")
         if options.mode == "isolated":
-            return grade_isolated(ctx, self, _isolated(options))
+            return grade_isolated(ctx, self, isolated_run(options, _RUNNER))
         base = base_of(options.hidden)
         tests = require_files(ctx, options.tests, hidden=options.hidden)
         if not tests:
@@ -158,34 +148,14 @@ class PytestGrader:
 
 
 def _name_of(test: str) -> tuple[str, str]:
-    """File and name of a pytest id; the parameters of a test may hold anything."""
+    """File and name of a test; its parameters may hold anything."""
     file, _, name = test.partition("::")
     return file, name.partition("[")[0]
 
 
-def _isolated(options: PytestOptions) -> IsolatedRun:
-    return IsolatedRun(
-        tests=options.tests,
-        expect=options.expect,
-        hidden=options.hidden,
-        roots=options.roots,
-        nan=options.nan,
-        call_seconds=options.call_seconds,
-        test_seconds=options.test_seconds,
-    )
+def file_of(test: str) -> str:
+    """The test file of a pytest id."""
+    return test.partition("::")[0]
 
 
-def _isolation_problems(options: PytestOptions, task: Task) -> Iterator[str]:
-    """What is wrong with the options of mode `isolated`, as sentences."""
-    for name in ("call_seconds", "test_seconds"):
-        seconds = getattr(options, name)
-        if not 0 <= seconds < math.inf:
-            yield f"{name} must be 0 or a number of seconds."
-    if options.mode != "isolated":
-        if options.nan or options.call_seconds or options.test_seconds:
-            yield "nan, call_seconds and test_seconds belong to mode isolated."
-        return
-    if not options.roots:
-        yield "roots is empty: isolated mode must know which code is the candidate's."
-    if task.network is not Network.NONE:
-        yield "isolated mode has no network, but the task asks for one."
+_RUNNER = TestRunner("pytest", file_of)

@@ -323,6 +323,26 @@ BY_THE_TEST = {
 }
 
 
+ENVIRONMENT = {
+    "update": "os.environ.update(A='b')",
+    "mock": "mock.patch.dict(os.environ, A='b').start()",
+    "chdir": "contextlib.chdir('/tmp').__enter__()",
+    "monkeypatch": "pytest.MonkeyPatch().setenv('A', 'b')",
+}
+
+
+def test_the_state_of_the_process_is_refused_by_whatever_way_it_is_set():
+    tests = "import contextlib, os, cand, pytest\nfrom unittest import mock\n"
+    tests += "".join(f"def test_{name}(): {line}\n" for name, line in ENVIRONMENT.items())
+
+    facts = isolated(tests, RIGHT, expect=("test_z",))
+
+    outcomes = [test.outcome.value for test in facts.tests]
+    assert outcomes == ["missing", *["unknown"] * len(ENVIRONMENT)]
+    assert facts.codes == ("process-state",)
+    assert all("refuses this" in test.message_private for test in facts.tests[1:])
+
+
 @pytest.mark.parametrize("code", BY_THE_TEST)
 def test_a_test_that_can_not_be_isolated_makes_the_grader_unfit(code: str):
     tests = "import cand\ndef run(f):\n    try: f(1)\n    except BaseException: pass\n"

@@ -44,6 +44,7 @@ from assay_graders.node_test import NodeTestGrader
 from assay_graders.pytest_grader import PytestGrader
 from assay_graders.result_file import ResultFileGrader
 from assay_graders.stdio import StdioGrader
+from assay_graders.unittest_grader import UnittestGrader
 
 SUITES = Path(__file__).parents[2] / "fixtures"
 GRADERS: Mapping[str, Grader] = {
@@ -55,6 +56,7 @@ GRADERS: Mapping[str, Grader] = {
         NodeTestGrader(),
         ResultFileGrader(),
         StdioGrader(),
+        UnittestGrader(),
     )
 }
 GENEROUS = Limits(wall=20.0)

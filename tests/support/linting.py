@@ -9,7 +9,7 @@ from typing import Any
 from attrs import field, frozen
 
 from assay.api import AllowRule, LintFinding, RelPath, Task
-from assay_graders.pytest_grader import PytestGrader, PytestOptions
+from assay_graders.pytest_grader import PytestGrader
 
 _TEST = re.compile(r"^( *)(?:async )?def (test\w*)|^class (Test\w*)", re.MULTILINE)
 _EXPECT = re.compile(r"^# expect: (.*)$", re.MULTILINE)
@@ -51,14 +51,17 @@ def lint(
     expect: tuple[str, ...] | None = None,
     allow: tuple[AllowRule, ...] = (),
     files: Mapping[str, bytes] | None = None,
+    grader: Any = None,
     **options: Any,
 ) -> tuple[LintFinding, ...]:
     """Findings in one hidden test file, `test_h.py`, over `src/shop.py`; mode `isolated`."""
     content = text if isinstance(text, bytes) else text.encode()
     names = expect or expected_in(content.decode("utf-8", "replace"))
-    made = PytestOptions(
+    grader = grader or PytestGrader()
+    prefix = "test_h." if grader.name == "unittest" else "test_h.py::"
+    made = grader.Options(
         tests=("test_h.py",),
-        expect=tuple(f"test_h.py::{name}" for name in names),
+        expect=tuple(f"{prefix}{name}" for name in names),
         **{"hidden": True, "roots": ("src",), "mode": "isolated", **options},
     )
     task = Task(
@@ -70,7 +73,8 @@ def lint(
         allow=allow,
     )
     given = Files({"src/shop.py": b"", "README.md": b""}, {"test_h.py": content, **(files or {})})
-    return PytestGrader().lint(made, task, given)
+    found: tuple[LintFinding, ...] = grader.lint(made, task, given)
+    return found
 
 
 def rules(text: str | bytes, **more: Any) -> list[str]:

@@ -16,6 +16,7 @@ __all__ = ["Watched", "write_back"]
 
 _SIMPLE = (list, dict, set, bytearray)
 _CHANGEABLE = (*_SIMPLE, deque, OrderedDict, Counter, defaultdict)
+_NEVER_CHANGE = frozenset({int, str, float, bool, bytes, type(None)})
 _WATCHED_AT_MOST = 100_000
 
 
@@ -34,6 +35,8 @@ class Watched:
 
     def add_argument(self, value: Any) -> None:
         """Watch what was handed to the candidate, who may keep it."""
+        if type(value) in _NEVER_CHANGE:
+            return
         if id(value) in self._arguments:
             self._is_argument_changed |= self._differs(*self._arguments[id(value)])
         self._add(self._arguments, value)
@@ -57,7 +60,7 @@ class Watched:
         )
 
     def _add(self, kept: dict[int, tuple[Any, bytes]], value: Any) -> None:
-        if _can_change(value) and len(kept) < _WATCHED_AT_MOST:
+        if type(value) not in _NEVER_CHANGE and _can_change(value) and len(kept) < _WATCHED_AT_MOST:
             kept[id(value)] = value, self._digest(value)
 
     def _differs(self, value: Any, before: bytes) -> bool:

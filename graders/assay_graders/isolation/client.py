@@ -18,7 +18,7 @@ from ..wire.faults import WireFault
 from ..wire.frames import MAX_FRAME_BYTES, FrameStream
 from ..wire.stdlib import BUILTIN_TYPES
 from ..wire.text import pack, unpack
-from ..wire.values import Codec
+from ..wire.values import REFERENCE, Codec
 from .notes import Notes
 from .protocol import (
     ANSWER,
@@ -115,6 +115,10 @@ class Client:
             return self._codec.encode(value, self.refer)
         except WireFault:
             raise self.refuse("argument-size", by_test=True) from None
+
+    def reference(self, value: Any) -> Any:
+        """The tree of what is never plain."""
+        return (REFERENCE, self.refer(value))
 
     def written(self, value: Any) -> bytes:
         """A value's content as bytes, to see whether it changes; nothing of it is lent."""

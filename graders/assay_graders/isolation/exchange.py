@@ -37,6 +37,9 @@ def is_never_answered(name: str) -> bool:
     return name in _NEVER or name.startswith(("_pytest", "pytest_", "_assay"))
 
 
+_NO_KEYWORDS: tuple[str, list[Any]] = ("d", [])
+
+
 class Known(Protocol):
     """What is known of proxies, and where the value of an attribute can be found again."""
 
@@ -73,19 +76,33 @@ class Exchange:
         self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, feature: str
     ) -> Any:
         """Call a proxy; arguments that changed over there change here too."""
-        self.client.uses(feature)
-        tree, changed = self._asked("call", target, list(args), kwargs)
+        client = self.client
+        client.uses(feature)
+        target_tree, args_tree = client.reference(target), client.encode(list(args))
+        kwargs_tree = client.encode(kwargs) if kwargs else _NO_KEYWORDS
+        tree, changed = self._answered("call", target_tree, args_tree, kwargs_tree)
         if changed:
             self.client.uses("write-back")
             with self.watched.taking_over():
                 for change in changed:
                     self._take_over(args, kwargs, change)
-        for argument in (*args, *kwargs.values()):
+        for argument in (*args, *kwargs.values()) if kwargs else args:
             self.watched.add_argument(argument)
         return self._value(tree)
 
-    def _asked(self, word: str, *operands: Any) -> tuple[Any, list[Any]]:
+    def end_test(self) -> None:
+        """Refuse what a test did to containers that crossed the wire; they are forgotten."""
+        is_result, is_argument = self.watched.end()
+        if is_result:
+            self.client.refuse("result-changed")
+        if is_argument:
+            self.client.refuse("argument-changed", by_test=True)
+
+    def _asked(self, word: str, target: Any, *operands: Any) -> tuple[Any, list[Any]]:
         trees = [self.client.encode(operand) for operand in operands]
+        return self._answered(word, self.client.reference(target), *trees)
+
+    def _answered(self, word: str, *trees: Any) -> tuple[Any, list[Any]]:
         parts = self.client.request(word, *trees)
         if len(parts) != 2 or type(parts[1]) is not list:
             raise self.client.lose_protocol()

@@ -34,6 +34,10 @@ _ALLOWED = {
     "pickle.find_class": frozenset[str](),
 }
 _PROCESS_STATE = frozenset({"os.putenv", "os.unsetenv", "os.chdir"})
+_ON_BEHALF = frozenset(
+    {"os", "collections.abc", "contextlib", "unittest.mock", "_pytest.monkeypatch"}
+)
+"""They change the state of the process for whoever calls them."""
 _PROGRAMS = frozenset({"subprocess.Popen", "os.exec", "os.posix_spawn", "os.fork", "os.system"})
 
 
@@ -66,7 +70,7 @@ def close_code_paths(client: Client, tests: str) -> None:
 
 
 def _by_a_test(frame: types.FrameType | None, tests: str) -> bool:
-    while frame is not None and frame.f_globals.get("__name__") in ("os", "_pytest.monkeypatch"):
+    while frame is not None and frame.f_globals.get("__name__") in _ON_BEHALF:
         frame = frame.f_back
     return frame is not None and _is_below(frame.f_code.co_filename, tests)
 

@@ -98,6 +98,9 @@ class Objects:
 
     def value(self, tree: Any) -> Any:
         """The value of a tree that the driver sent."""
+        # A call's target is always a reference.
+        if type(tree) is tuple and tree[0] == REFERENCE:
+            return self.resolve(tree[1])
         return self._codec.decode(tree, self.resolve)
 
     def refer(self, value: Any) -> Any:

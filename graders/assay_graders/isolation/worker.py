@@ -23,6 +23,7 @@ from ..wire.text import pack, unpack
 from ..wire.values import Codec
 from .described import MUTABLE_CONTENTS, content_type, describe_class
 from .objects import Objects
+from .placing import run_on
 from .protocol import CALL_BACK, CONFIG, NEXT_BACK, OK, RAISE, REFUSED
 
 __all__ = ["main"]
@@ -165,10 +166,12 @@ class Worker:
 
     def _noted(self) -> list[Any]:
         """Output and warnings since the last message."""
+        if not self._warnings and not any(map(io.BytesIO.tell, self._streams.values())):
+            return []
         noted, self._warnings = self._warnings[:1_000], []
         for name, stream in self._streams.items():
-            written = stream.getvalue()
-            if written:
+            if stream.tell():
+                written = stream.getvalue()
                 stream.seek(0)
                 stream.truncate()
                 noted.append([name, written[:_OUTPUT_BYTES].decode("utf-8", "replace")])
@@ -201,5 +204,6 @@ def main() -> None:
     os.set_inheritable(descriptor, False)
     sys.argv = [""]
     sys.path.extend([_packages(), *config["roots"]])
+    run_on(config["processor"])
     Worker(FrameStream(descriptor), config).serve()
     os._exit(0)

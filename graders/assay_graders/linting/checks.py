@@ -133,10 +133,10 @@ def _compared(node: ast.Compare, wanted: Kind) -> Iterator[Check]:
     left = node.left
     for operator, right in zip(node.ops, node.comparators, strict=True):
         kind = _OPERATORS.get(type(operator), Kind.OTHER)
+        if wanted is Kind.FALSE:
+            kind = _OPPOSITE.get(kind, kind)
         if kind is Kind.NOT_SAME and isinstance(right, ast.Constant) and right.value is None:
-            yield Check(Kind.TRUE if wanted is Kind.TRUE else Kind.FALSE, node.lineno, left)
-        elif wanted is Kind.FALSE:
-            yield Check(_OPPOSITE.get(kind, kind), node.lineno, left, right)
+            yield Check(Kind.TRUE, node.lineno, left)
         else:
             yield Check(kind, node.lineno, left, right)
         left = right

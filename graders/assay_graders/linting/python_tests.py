@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Set
 from attrs import evolve, frozen
 
 from assay.api import LintFinding, Op, Task, TaskFiles
+from assay_graders.isolated_options import IsolationOptions
 from assay_graders.layout import modules_below
 from assay_graders.linting.hazards import HAZARDS, broken_by
 from assay_graders.linting.known import BUILT_IN_FIXTURES, FIXTURE_MAKERS
@@ -23,36 +24,53 @@ from assay_graders.linting.sources import (
 )
 from assay_graders.linting.weak import asserting_helpers, weakness
 
-__all__ = ["PythonTests", "lint_python_tests"]
+__all__ = ["PythonTests", "lint_python_tests", "python_tests"]
 
 _TOO_DEEP = "nested too deep to be judged"
 
 
 @frozen
 class PythonTests:
-    """Which tests a grader runs: files, expected ids, and folders of the code under test."""
+    """Which tests a grader runs: files, expected ones as file and name, folders of the code.
+
+    With `cases_only`, tests are methods of test cases, and have no fixtures as arguments.
+    """
 
     tests: tuple[str, ...]
-    expect: tuple[str, ...]
+    expect: frozenset[tuple[str, str]]
     hidden: bool
     roots: tuple[str, ...]
     isolated: bool
-    fixtures: bool = True
-    """Whether arguments of tests are pytest's fixtures."""
+    cases_only: bool = False
 
 
-def lint_python_tests(
-    run: PythonTests, task: Task, files: TaskFiles, name_of: Callable[[str], tuple[str, str]]
-) -> tuple[LintFinding, ...]:
-    """Findings of all rules but `low-trust`; `name_of` gives file and name of a test's id."""
+def python_tests(
+    options: IsolationOptions,
+    name_of: Callable[[str], tuple[str, str]],
+    *,
+    cases_only: bool = False,
+) -> PythonTests:
+    """What a grader with these options runs; `name_of` gives file and name of a test's id."""
+    return PythonTests(
+        tests=options.tests,
+        expect=frozenset(map(name_of, options.expect)),
+        hidden=options.hidden,
+        roots=options.roots,
+        isolated=options.mode == "isolated",
+        cases_only=cases_only,
+    )
+
+
+def lint_python_tests(run: PythonTests, task: Task, files: TaskFiles) -> tuple[LintFinding, ...]:
+    """Findings of all rules for Python tests, in no order."""
     tops = _candidates_names(run, task, files)
-    expected = {name_of(test) for test in run.expect}
+    expected = run.expect
     findings: list[LintFinding] = []
     weak: set[tuple[str, str]] = set()
     judged = True
     for path in run.tests:
         try:
-            file = _parsed(files, path, run.hidden)
+            file = _parsed(run, files, path)
             names = {name for where, name in expected if where == path}
             found = list(_in_test_file(run, file, names, tops))
         except (Unreadable, RecursionError) as problem:
@@ -82,11 +100,11 @@ def _at(found: LintFinding, path: str, run: PythonTests, file: TestFile) -> Lint
     return evolve(found, file=path, hidden=run.hidden, excuse=excuse)
 
 
-def _parsed(files: TaskFiles, path: str, hidden: bool) -> TestFile:
-    content = files.read(path, MAX_BYTES, hidden=hidden)
+def _parsed(run: PythonTests, files: TaskFiles, path: str) -> TestFile:
+    content = files.read(path, MAX_BYTES, hidden=run.hidden)
     if content is None:
         raise Unreadable(f"absent or larger than {MAX_BYTES} bytes")
-    return parse(content)
+    return parse(content, cases_only=run.cases_only)
 
 
 def _in_test_file(
@@ -104,7 +122,7 @@ def _in_test_file(
             yield LintFinding("skipped-test", line=test.node.lineno, test=test.name)
         if found := weakness(test, origins, helpers):
             yield LintFinding(found[0], line=found[1], test=test.name)
-        if run.fixtures and _wanted(test.node, test.owner) - known:
+        if not run.cases_only and _wanted(test.node, test.owner) - known:
             yield LintFinding("lacks-fixture", line=test.node.lineno, test=test.name)
 
 
@@ -204,7 +222,7 @@ def _in_helpers(run: PythonTests, files: TaskFiles, tops: Set[str]) -> Iterator[
         if not path.endswith(".py") or path in run.tests or folder not in folders or is_code:
             continue
         try:
-            file = _parsed(files, path, run.hidden)
+            file = _parsed(run, files, path)
             found = tuple(_hazards(run, file, origins_of(file.tree, tops)))
         except (Unreadable, RecursionError):
             continue

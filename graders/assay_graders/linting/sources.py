@@ -13,6 +13,8 @@ __all__ = ["Function", "TestCode", "TestFile", "Unreadable", "parse"]
 
 MAX_BYTES = 1024**2
 MAX_NODES = 200_000
+_LONGEST_LINE = 20
+"""Most test cases that derive from each other one after the other."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -58,8 +60,8 @@ class TestFile:
         return ""
 
 
-def parse(content: bytes) -> TestFile:
-    """Parse one file; raises Unreadable."""
+def parse(content: bytes, *, cases_only: bool = False) -> TestFile:
+    """Parse one file; raises Unreadable. With `cases_only`, only test cases hold tests."""
     if len(content) > MAX_BYTES:
         raise Unreadable(f"larger than {MAX_BYTES} bytes")
     try:
@@ -75,16 +77,43 @@ def parse(content: bytes) -> TestFile:
     lines = tuple(content.decode("utf-8", "replace").splitlines())
     return TestFile(
         tree=tree,
-        tests=tuple(_tests(tree)),
+        tests=tuple(_tests(tree, cases_only=cases_only)),
         inherits=frozenset(_inheriting(tree)),
         lines=lines,
     )
 
 
-def _tests(tree: ast.Module) -> Iterator[TestCode]:
+def _tests(tree: ast.Module, *, cases_only: bool) -> Iterator[TestCode]:
+    cases = _cases(tree)
     for prefix, owner, node in _definitions(tree):
-        if isinstance(node, Function) and node.name.startswith("test"):
+        if not isinstance(node, Function) or not node.name.startswith("test"):
+            continue
+        is_case = owner is not None and owner.name in cases
+        if is_case or not (cases_only or (owner is not None and not _is_collected(owner))):
             yield TestCode("::".join((*prefix, node.name)), node, owner)
+
+
+def _cases(tree: ast.Module) -> frozenset[str]:
+    """Names of test cases, those that derive from another one of the file included."""
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    found: frozenset[str] = frozenset()
+    for _ in range(min(len(classes), _LONGEST_LINE)):
+        more = frozenset(
+            node.name
+            for node in classes
+            if any(_base_name(base).endswith("TestCase") for base in node.bases)
+            or any(_base_name(base) in found for base in node.bases)
+        )
+        if more == found:
+            break
+        found = more
+    return found
+
+
+def _is_collected(node: ast.ClassDef) -> bool:
+    """Whether pytest looks for tests in a class that is no test case."""
+    own_start = any(isinstance(part, Function) and part.name == "__init__" for part in node.body)
+    return node.name.startswith("Test") and not own_start
 
 
 def _inheriting(tree: ast.Module) -> Iterator[str]:
@@ -94,8 +123,11 @@ def _inheriting(tree: ast.Module) -> Iterator[str]:
 
 
 def _is_plain(base: ast.expr) -> bool:
-    name = base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")
-    return name in ("object", "TestCase", "IsolatedAsyncioTestCase")
+    return _base_name(base) in ("object", "TestCase", "IsolatedAsyncioTestCase")
+
+
+def _base_name(base: ast.expr) -> str:
+    return base.attr if isinstance(base, ast.Attribute) else str(getattr(base, "id", ""))
 
 
 def _definitions(
@@ -110,15 +142,6 @@ def _definitions(
                 yield prefix, owner, child
             elif isinstance(child, ast.ClassDef):
                 yield prefix, owner, child
-                if _holds_tests(child):
-                    waiting.append(((*prefix, child.name), child, child))
+                waiting.append(((*prefix, child.name), child, child))
             elif isinstance(child, (ast.If, ast.Try, ast.With)):
                 waiting.append((prefix, owner, child))
-
-
-def _holds_tests(node: ast.ClassDef) -> bool:
-    is_case = any(
-        getattr(base, "attr", getattr(base, "id", "")).endswith("TestCase") for base in node.bases
-    )
-    own_start = any(isinstance(part, Function) and part.name == "__init__" for part in node.body)
-    return is_case or (node.name.startswith("Test") and not own_start)

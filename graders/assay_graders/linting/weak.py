@@ -131,7 +131,7 @@ def _is_object(side: ast.expr, place: _Place) -> bool:
     if not isinstance(node, ast.Call):
         return False
     name = qualified(node.func).rpartition(".")[2].lstrip("_")
-    return name[:1].isupper() and not name.isupper()
+    return name[:1].isupper() and (len(name) == 1 or not name.isupper())
 
 
 def _place(test: TestCode, origins: Origins) -> _Place:
