@@ -9,8 +9,10 @@ mode `tamper-evident` further runs show whether it did, in mode `unguarded` noth
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import ClassVar
 
+import attrs
 from attrs import frozen
 
 from assay.api import (
@@ -20,7 +22,10 @@ from assay.api import (
     GradeContext,
     GraderNeeds,
     GraderUnfit,
+    LintFinding,
+    LintRule,
     Task,
+    TaskFiles,
     Trust,
 )
 from assay_graders.bundle import program_bundle
@@ -45,6 +50,8 @@ from assay_graders.jailed import (
     run_reported,
     tool,
 )
+from assay_graders.linting.python_tests import lint_python_tests, python_tests
+from assay_graders.linting.rules import PYTHON_RULES
 from assay_graders.measured import facts
 
 __all__ = ["PytestGrader", "PytestOptions"]
@@ -95,6 +102,7 @@ class PytestGrader:
     version: ClassVar[str] = "1"
     Options: ClassVar[type] = PytestOptions
     max_trust: ClassVar[Trust] = Trust.ISOLATED
+    lint_rules: ClassVar[tuple[LintRule, ...]] = PYTHON_RULES
 
     def check(self, options: PytestOptions, task: Task) -> tuple[str, ...]:
         return (
@@ -107,6 +115,19 @@ class PytestGrader:
 
     def needs(self, options: PytestOptions, task: Task) -> GraderNeeds:
         return GraderNeeds(tools=("python",), hidden=options.hidden)
+
+    def modes(self, options: PytestOptions, task: Task) -> Mapping[Trust, PytestOptions]:
+        """The same tests in each mode; without roots there is no isolated one."""
+        plain = PytestOptions(
+            options.tests, options.expect, hidden=options.hidden, roots=options.roots
+        )
+        isolated = attrs.evolve(options, mode="isolated")
+        fits = not self.check(isolated, task)
+        return {Trust.UNGUARDED: plain, **({Trust.ISOLATED: isolated} if fits else {})}
+
+    def lint(self, options: PytestOptions, task: Task, files: TaskFiles) -> tuple[LintFinding, ...]:
+        """What is wrong with the test files, by reading them."""
+        return lint_python_tests(python_tests(options, _name_of), task, files)
 
     def grade(self, ctx: GradeContext) -> Facts:
         options: PytestOptions = ctx.options
@@ -137,6 +158,12 @@ class PytestGrader:
     def _command(self, ctx: GradeContext, argument: str) -> Command:
         argv = (tool(ctx, "python"), "-I", "-B", *bytecode(ctx), f"/assay/{_DRIVER}", argument)
         return Command(argv=tuple(part.encode("utf-8") for part in argv), cwd=WORKSPACE)
+
+
+def _name_of(test: str) -> tuple[str, str]:
+    """File and name of a test; its parameters may hold anything."""
+    file, _, name = test.partition("::")
+    return file, name.partition("[")[0]
 
 
 def file_of(test: str) -> str:
