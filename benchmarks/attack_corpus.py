@@ -26,7 +26,7 @@ from support.grading import GRADERS
 from support.jail import PYTHON, session, workspace
 from support.programs import write_tree
 
-from assay.api import Command, Mount, MountKind, RelPath, Task
+from assay.api import Command, Mount, MountKind, Profile, RelPath, Task
 
 __all__ = ["MODES", "Accepted", "gated"]
 
@@ -253,7 +253,7 @@ def _generated(place: Path, family: Family) -> dict[str, bytes]:
     before = _fixture(family)
     program = Mount("/gen.py", MountKind.FILE, content=(place / "gen.py").read_bytes())
     with workspace(lambda root: write_tree(root, before)) as mount:
-        with session(mounts=(mount, program), cwd="/workspace") as jail:
+        with session(profile=Profile.AGENT, mounts=(mount, program), cwd="/workspace") as jail:
             jail.run(Command((PYTHON, b"/gen.py"), cwd="/workspace"))
         root = Path(mount.source or "")
         return {
@@ -266,7 +266,7 @@ def _generated(place: Path, family: Family) -> dict[str, bytes]:
 
 def _run(suite: Path, output: Path) -> dict[str, str]:
     """Verdicts by candidate."""
-    command = [sys.executable, "-m", "assay", "run", str(suite), "--output", str(output), "--json"]
+    command = [sys.executable, "-m", "assay.cli", "run", str(suite), "--output", str(output), "--json"]
     finished = subprocess.run(command, capture_output=True, check=False)
     if not (output / "report.json").is_file():
         raise SystemExit(finished.stderr.decode())

@@ -58,7 +58,7 @@ _LAYERS = (
     "expected-ids",
     "private-report",
     "no-discovery",
-    "no-load-tests",
+    "own-load-tests",
     "roots-last",
 )
 _MAY_BE_HIDDEN = frozenset({"test"})
