@@ -32,6 +32,7 @@ ELSEWHERE = {
             "test_isolated_forwarding.py",
             "test_isolated_levels.py",
             "test_isolated_node.py",
+            "test_isolated_node_attacks.py",
             "test_result_file_grader.py",
             "test_stdio_grader.py",
             "test_unittest_grader.py",
