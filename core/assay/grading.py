@@ -12,6 +12,7 @@ from typing import Any
 from attrs import define, frozen
 
 from assay.api import (
+    Artifacts,
     ChangeSet,
     Command,
     GraderSpec,
@@ -37,7 +38,6 @@ from assay.api import (
 )
 from assay.api.files import open_root, opened, read_file
 from assay.grading_trees import GradingTrees
-from assay.ledger import ArtifactFolder
 
 __all__ = ["GradingContext"]
 
@@ -83,7 +83,7 @@ class GradingContext:
     hidden: TreeManifest | None
     change_set: ChangeSet
     runtime: Runtime
-    artifacts: ArtifactFolder
+    artifacts: Artifacts
     sandbox: Sandbox
     trees: GradingTrees
     fixture_trees: GradingTrees

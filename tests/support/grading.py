@@ -46,6 +46,7 @@ from assay_graders.node_test import NodeTestGrader
 from assay_graders.pytest_grader import PytestGrader
 from assay_graders.result_file import ResultFileGrader
 from assay_graders.stdio import StdioGrader
+from assay_graders.unittest_grader import UnittestGrader
 
 SUITES = Path(__file__).parents[2] / "fixtures"
 GRADERS: Mapping[str, Grader] = {
@@ -57,6 +58,7 @@ GRADERS: Mapping[str, Grader] = {
         NodeTestGrader(),
         ResultFileGrader(),
         StdioGrader(),
+        UnittestGrader(),
     )
 }
 GENEROUS = Limits(wall=20.0)
@@ -206,12 +208,14 @@ def grade(
     limits: Limits = GENEROUS,
     seed: int = 0,
     runtime_changes: Runtime | None = None,
+    artifacts: Kept | None = None,
+    requirements: tuple[str, ...] = (),
     fixture: Mapping[str, str | bytes] | None = None,
 ) -> Facts:
     """Facts of one grader over a small tree.
 
     `removed`, `modified` and `added` is what a candidate did; with `fixture`, it is the
-    difference of the trees.
+    difference of the trees. `artifacts` takes what is kept.
     """
     manifest = tree_of(tree)
     base = manifest if fixture is None else tree_of(fixture)
@@ -229,6 +233,7 @@ def grade(
             prompt="p",
             fixture=RelPath("fixture"),
             hidden=None if hidden is None else RelPath("hidden"),
+            runtime={"requirements": requirements} if requirements else {},
         ),
         spec=GraderSpec(id="tests", use=grader.name, role=role),
         options=options,
@@ -238,6 +243,7 @@ def grade(
         runtime=runtime_changes or runtime(),
         limits=limits,
         seed=seed,
+        artifacts=artifacts or Kept(),
         fixture=base,
     )
     return grader.grade(context)
