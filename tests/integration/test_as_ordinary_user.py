@@ -23,6 +23,7 @@ ELSEWHERE = {
             "test_call_attacks.py",
             "test_call_eval.py",
             "test_call_grader.py",
+            "test_evident_node.py",
             "test_evident_pytest.py",
             "test_graders_attacks.py",
             "test_graders_delivery.py",
