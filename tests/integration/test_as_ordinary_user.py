@@ -25,6 +25,7 @@ ELSEWHERE = {
             "test_call_grader.py",
             "test_evident_node.py",
             "test_evident_pytest.py",
+            "test_evident_unittest.py",
             "test_graders_attacks.py",
             "test_graders_delivery.py",
             "test_graders_faults.py",

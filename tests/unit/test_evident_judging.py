@@ -60,7 +60,7 @@ NONE: frozenset[str] = frozenset()
 
 
 def test_a_run_as_it_should_be_shows_its_guards():
-    shown = shown_by_real(report(), BASE, IDS)
+    shown = shown_by_real(report(), BASE, IDS, "/")
 
     assert shown == Shown(held=frozenset({"no-plugins", "trusted-collection"}))
 
@@ -82,7 +82,7 @@ REAL = {
 def test_a_guard_that_does_not_hold_is_missing(case: str):
     real, pristine, lost = REAL[case]
 
-    shown = shown_by_real(real, pristine, IDS)
+    shown = shown_by_real(real, pristine, IDS, "/")
 
     assert shown == Shown(held=frozenset({"no-plugins", "trusted-collection"}) - {lost})
 
@@ -91,7 +91,7 @@ def test_a_part_of_a_test_that_fails_without_the_candidate_need_not_be_collected
     ids = ("t.mjs > a", "t.mjs > a > part")
 
     for failed, holds in ((ids[:1], True), ((), False)):
-        shown = shown_by_real(report(ids), report(ids[:1], failed=failed), ids)
+        shown = shown_by_real(report(ids), report(ids[:1], failed=failed), ids, " > ")
 
         assert ("trusted-collection" in shown.held) is holds
 
@@ -143,7 +143,7 @@ CANARIES = {
 def test_exactly_the_changed_tests_must_fail(case: str):
     canary, changed, code, reasons = CANARIES[case]
 
-    shown = shown_by_canaries(report(), canary, changed, stem, is_placed=True)
+    shown = shown_by_canaries(report(), canary, changed, stem, is_placed=True, mark="/")
 
     assert shown == Shown(codes=frozenset({code} if code else ()), reasons=frozenset(reasons))
 
@@ -153,7 +153,7 @@ def test_tests_that_keep_their_ids_may_lack_their_parts_in_a_canary_run():
     canary = report((ids[0], ids[2]), failed=(ids[0],))
 
     for changed, codes in (((ids[0],), set()), ((ids[2],), {"canary-passed", "unsteady"})):
-        shown = shown_by_canaries(report(ids), canary, changed, str, is_placed=False)
+        shown = shown_by_canaries(report(ids), canary, changed, str, is_placed=False, mark=" > ")
 
         assert shown.codes == codes
 

@@ -68,7 +68,7 @@ def _guarded(
     ctx: GradeContext, suite: GuardedTests, runs: GuardedRuns, passed: Facts, real: GuardedReport
 ) -> Facts:
     pristine, outcome = _pristine(ctx, suite, runs)
-    shown = shown_by_real(real, pristine, suite.expect)
+    shown = shown_by_real(real, pristine, suite.expect, suite.language.mark)
     shown |= suite.language.shown(real, pristine, runs.order)
     outcomes: list[Outcome] = [] if outcome is None else [outcome]
     for more, measured in (_canaries(suite, runs, real), _broken(suite, runs, pristine)):
@@ -129,9 +129,15 @@ def _canaries(
         measured.append(run)
         if run.outcome.status not in LIMITS:
             shown |= shown_by_canaries(
-                real, run.report, changed, language.stem, is_placed=language.is_placed
+                real,
+                run.report,
+                changed,
+                language.stem,
+                is_placed=language.is_placed,
+                mark=language.mark,
             )
-    if all(map(canaries.covers, stems)) and not shown.reasons:
+    is_whole = all(canaries.covers(stem, language.mark) for stem in stems)
+    if is_whole and not shown.reasons:
         shown |= Shown(held=frozenset({"canary"}))
     return shown, measured
 

@@ -57,13 +57,20 @@ def parts_as_results(report: GuardedReport) -> tuple[TestResult, ...]:
     )
 
 
-def shown_by_real(report: GuardedReport, pristine: GuardedReport, expect: tuple[str, ...]) -> Shown:
-    """What a passing run and the trusted one together say of the guards."""
+def shown_by_real(
+    report: GuardedReport, pristine: GuardedReport, expect: tuple[str, ...], mark: str
+) -> Shown:
+    """What a passing run and the trusted one together say of the guards.
+
+    `mark` is what follows the id of a test in those of its parts.
+    """
     held = report.held & pristine.held
+    collected = set(pristine.collected) | set(pristine.order)
     failed = [test.id for test in pristine.run.tests if test.outcome in _FAILED]
     # A part of a test that fails before it comes to it is not collected.
-    needed = [t for t in expect if t in set(pristine.collected) or not _is_within(t, failed)]
-    if sorted(pristine.collected) == sorted(needed):
+    needed = {t for t in expect if t in collected or not _is_within(t, failed, mark)}
+    is_once = len(set(pristine.collected)) == len(pristine.collected)
+    if collected == needed and is_once:
         held |= {"trusted-collection"}
     return Shown(held=held)
 
@@ -96,6 +103,7 @@ def shown_by_canaries(
     stem: Callable[[str], str],
     *,
     is_placed: bool,
+    mark: str,
 ) -> Shown:
     """A run in which exactly the `changed` tests (ids without parameters) must fail.
 
@@ -115,14 +123,14 @@ def shown_by_canaries(
         if stem(test) in changed:
             if outcome is TestOutcome.PASSED:
                 found |= _tampering("canary-passed")
-        elif outcome is not TestOutcome.PASSED and not _is_within(test, changed):
+        elif outcome is not TestOutcome.PASSED and not _is_within(test, changed, mark):
             found |= _UNSTEADY
     return found
 
 
-def _is_within(test: str, changed: Sequence[str]) -> bool:
-    """Whether it is part of a changed test, which may not come to it."""
-    return any(test.startswith(f"{other} > ") for other in changed)
+def _is_within(test: str, others: Sequence[str], mark: str) -> bool:
+    """Whether it is a part of one of these tests, which may not come to it."""
+    return any(test.startswith(f"{other}{mark}") for other in others)
 
 
 def shown_by_break(

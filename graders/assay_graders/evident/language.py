@@ -39,6 +39,8 @@ class Language(ABC):
     """Guards that the process of the tests measures itself."""
     is_placed: ClassVar[bool]
     """Whether a test keeps its place, but perhaps not its id, when a file is changed."""
+    mark: ClassVar[str]
+    """What follows the id of a test in those of its parts."""
 
     @abstractmethod
     def command(self, ctx: GradeContext, argument: str) -> Command:
@@ -72,6 +74,10 @@ class Language(ABC):
 
     def beside(self, ctx: GradeContext, code: tuple[RelPath, ...]) -> dict[RelPath, bytes]:
         """Files beside the tests, in place of the graded code that they would find there."""
+        return {}
+
+    def settings(self) -> dict[str, object]:
+        """More of the configuration of a run."""
         return {}
 
     def other_trees(self, ctx: GradeContext, changed: ChangedCode) -> OtherTrees:

@@ -41,6 +41,7 @@ class NodeLanguage(Language):
         *("reporter-outside", "no-configuration", "no-preloads", "tests-apart", "sub-tests"),
     )
     is_placed: ClassVar[bool] = False
+    mark: ClassVar[str] = " > "
 
     def __init__(self, ctx: GradeContext, tests: tuple[str, ...], *, hidden: bool) -> None:
         self._ctx = ctx

@@ -136,6 +136,7 @@ class GuardedRuns:
         added = {path for path, text in originals.items() if text is None}
         files = {str(entry.path) for entry in self._ctx.tree.entries} | set(originals)
         return {
+            **suite.language.settings(),
             "nonce": nonce,
             "base": self._place,
             "tests": [f"{self._place}/{test}" for test in self._tests],
