@@ -62,7 +62,7 @@ _LAYERS = (
     "expected-ids",
     "private-report",
     "no-discovery",
-    "no-load-tests",
+    "own-load-tests",
     "roots-last",
 )
 _MODES = ("unguarded", "tamper-evident", "isolated")
