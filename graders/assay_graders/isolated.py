@@ -33,6 +33,7 @@ from assay_graders.isolated_report import (
     decode_isolated_report,
     isolation_artifact,
 )
+from assay_graders.isolation.features import DEFAULT_LEVEL
 from assay_graders.isolation.protocol import CONFIG, ENVELOPE, WIRE
 from assay_graders.jailed import (
     LIMITS,
@@ -104,6 +105,8 @@ class IsolatedRun:
     call_seconds: float
     test_seconds: float
     forward: tuple[str, ...] = ()
+    max_level: int = DEFAULT_LEVEL
+    adapters: Mapping[str, str] = {}
 
 
 @frozen
@@ -148,6 +151,8 @@ def _measure(
         "test_seconds": run.test_seconds,
         "max_trips": _MAX_TRIPS,
         "forward": run.forward,
+        "max_level": run.max_level,
+        "adapters": dict(run.adapters),
         "max_frame": MAX_FRAME_BYTES + ENVELOPE,
         **run.runner.config,
     }

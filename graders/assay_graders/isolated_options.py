@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
 
 from assay.api import Network, Task
 from assay_graders.isolated import IsolatedRun, TestRunner
+from assay_graders.isolation.features import DEFAULT_LEVEL, HIGHEST_LEVEL
+from assay_graders.isolation.keys import parse_key
 from assay_graders.isolation.protocol import FORWARDS
 
 __all__ = ["IsolationOptions", "isolated_run", "isolation_problems"]
+
+_LEVELS = range(DEFAULT_LEVEL, HIGHEST_LEVEL + 1)
+_PLAIN: dict[str, Any] = {
+    "nan": False,
+    "call_seconds": 0.0,
+    "test_seconds": 0.0,
+    "forward": (),
+    "max_level": DEFAULT_LEVEL,
+    "adapters": {},
+}
+"""Options of this mode alone, as they are in any other."""
 
 
 class IsolationOptions(Protocol):
@@ -35,6 +48,10 @@ class IsolationOptions(Protocol):
     def test_seconds(self) -> float: ...
     @property
     def forward(self) -> tuple[str, ...]: ...
+    @property
+    def max_level(self) -> int: ...
+    @property
+    def adapters(self) -> Mapping[str, str]: ...
 
 
 def isolated_run(options: IsolationOptions, runner: TestRunner) -> IsolatedRun:
@@ -49,6 +66,8 @@ def isolated_run(options: IsolationOptions, runner: TestRunner) -> IsolatedRun:
         call_seconds=options.call_seconds,
         test_seconds=options.test_seconds,
         forward=options.forward,
+        max_level=options.max_level,
+        adapters=options.adapters,
     )
 
 
@@ -61,14 +80,27 @@ def isolation_problems(options: IsolationOptions, task: Task) -> Iterator[str]:
         if not 0 <= seconds < math.inf:
             yield f"{name} must be 0 or a number of seconds."
     if options.mode != "isolated":
-        if options.nan or options.call_seconds or options.test_seconds or options.forward:
-            yield "nan, call_seconds, test_seconds and forward belong to mode isolated."
+        if any(getattr(options, name) != plain for name, plain in _PLAIN.items()):
+            yield f"{', '.join(_PLAIN)} belong to mode isolated."
         return
+    if options.max_level not in _LEVELS:
+        yield f"max_level must be one of {', '.join(map(str, _LEVELS))}."
+    yield from _adapter_problems(options.adapters)
     yield from _forward_problems(options.forward, task)
     if not options.roots:
         yield "roots is empty: isolated mode must know which code is the candidate's."
     if task.network is not Network.NONE:
         yield "isolated mode has no network, but the task asks for one."
+
+
+def _adapter_problems(adapters: Mapping[str, str]) -> Iterator[str]:
+    for index, (place, key) in enumerate(adapters.items()):
+        if "." not in place or not all(map(str.isidentifier, place.split("."))):
+            yield f"adapters: name {index} is no dotted name of a class."
+        try:
+            parse_key(key)
+        except ValueError as error:
+            yield f"adapters: key {index} is not usable: {error}."
 
 
 def _forward_problems(forward: tuple[str, ...], task: Task) -> Iterator[str]:

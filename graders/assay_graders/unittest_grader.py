@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
 
-from attrs import frozen
+from attrs import field, frozen
 
 from assay.api import (
     API_VERSION,
@@ -35,6 +35,7 @@ from assay_graders.expected import (
 )
 from assay_graders.isolated import TestRunner, bytecode, grade_isolated
 from assay_graders.isolated_options import isolated_run, isolation_problems
+from assay_graders.isolation.features import DEFAULT_LEVEL
 from assay_graders.jailed import (
     WORKSPACE,
     base_of,
@@ -78,6 +79,8 @@ class UnittestOptions:
     call_seconds: float = 0.0
     test_seconds: float = 0.0
     forward: tuple[str, ...] = ()
+    max_level: int = DEFAULT_LEVEL
+    adapters: Mapping[str, str] = field(factory=dict)
 
 
 class UnittestGrader:

@@ -56,6 +56,13 @@ class References:
         """Whether a value stands for an object of the candidate's."""
         return id(value) in self._places
 
+    def is_stale(self, value: Any) -> bool:
+        """Whether an object was in a process that is gone, and can't be found again."""
+        place = self._places.get(id(value))
+        return (
+            place is not None and place.way is None and place.generation < self._client.generation
+        )
+
     def text_of(self, error: BaseException) -> str:
         """What `str` of an exception was where it was raised."""
         return self._texts.get(id(error), "")
