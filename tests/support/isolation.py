@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from support.grading import GRADERS, grade
+from support.jail import store
 
 from assay.api import Facts, GraderRole, Limits, Runtime
 
@@ -50,3 +52,11 @@ def isolated(
 def found(facts: Facts) -> dict[str, str]:
     """Outcome by the name of the test."""
     return {test.id.partition("::")[2]: test.outcome.value for test in facts.tests}
+
+
+def uses(facts: Facts) -> dict[str, dict[str, Any]]:
+    """How each test used the wire, by its name, as the artifact says."""
+    content = store().blob(facts.artifacts["isolation.json"])
+    assert content is not None
+    table = json.loads(content)
+    return {test["id"].partition("::")[2]: test for test in table["tests"]}

@@ -11,8 +11,11 @@ from __future__ import annotations
 __all__ = [
     "ANSWER",
     "CALL_BACK",
+    "CLASS_BACK",
     "CONFIG",
+    "DO_BACK",
     "ENVELOPE",
+    "FILE",
     "FORWARD",
     "FORWARDS",
     "LOST",
@@ -24,6 +27,8 @@ __all__ = [
     "REFUSED",
     "RESTART",
     "WIRE",
+    "WITH",
+    "WROTE",
 ]
 
 WIRE = "wire"
@@ -38,6 +43,15 @@ RAISE = "raise"
 REFUSED = "refused"
 CALL_BACK = "call-back"
 NEXT_BACK = "next-back"
+DO_BACK = "do-back"
+CLASS_BACK = "class-back"
+
+WITH = "with"
+"""Second in a message of the driver's: a list of additions follows, then the message goes on."""
+FILE = "file"
+"""What became of a file: an addition there, a note here."""
+WROTE = "wrote"
+"""A note: what became of a container of a test's object."""
 
 FORWARDS = {
     "argv": "argv",

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from .client import Noted
 from .exchange import Exchange
 from .guards import close_code_paths, within
+from .noted import Noted
 from .recorder import Recorder
 
 __all__ = ["run"]

@@ -11,9 +11,9 @@ from typing import Any
 from ..unittests.loading import LoadedTest, TestFiles, UnsupportedFile
 from ..unittests.outcomes import told
 from ..unittests.running import TestRun
-from .client import Noted
 from .exchange import Exchange
 from .guards import close_code_paths, within
+from .noted import Noted
 from .recorder import Recorder
 
 __all__ = ["run"]
