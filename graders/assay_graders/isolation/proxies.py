@@ -99,7 +99,10 @@ def _namespace(stand_in: StandIn, bases: tuple[type, ...]) -> dict[str, Any]:
     if is_error:
         found["__setattr__"] = _set_error_attribute
     elif stand_in.content not in TYPES or TYPES[stand_in.content] in MUTABLE_CONTENTS:
-        found |= {"__slots__": (), "__str__": _nullary("str"), "__repr__": _nullary("repr")}
+        # Weak references need a slot of their own, once in a line of classes.
+        has_slot = any(base.__weakrefoffset__ for base in bases)
+        slots = () if has_slot else ("__weakref__",)
+        found |= {"__slots__": slots, "__str__": _nullary("str"), "__repr__": _nullary("repr")}
     for name in stand_in.specials:
         found[name] = _special(name)
     if not is_error and "__slots__" not in found:
