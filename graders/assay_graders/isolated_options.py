@@ -1,11 +1,11 @@
-"""Options of mode `isolated`, which every runner of Python test files has."""
+"""Options of mode `isolated`, and what else graders of test files have in common."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from assay.api import Network, Task
 from assay_graders.isolated import IsolatedRun, TestRunner
@@ -13,22 +13,19 @@ from assay_graders.isolation.features import DEFAULT_LEVEL, HIGHEST_LEVEL
 from assay_graders.isolation.keys import parse_key
 from assay_graders.isolation.protocol import FORWARDS
 
-__all__ = ["IsolationOptions", "isolated_run", "isolation_problems"]
+__all__ = [
+    "IsolationOptions",
+    "SplitOptions",
+    "isolated_run",
+    "isolation_problems",
+    "split_problems",
+]
 
 _LEVELS = range(DEFAULT_LEVEL, HIGHEST_LEVEL + 1)
-_PLAIN: dict[str, Any] = {
-    "nan": False,
-    "call_seconds": 0.0,
-    "test_seconds": 0.0,
-    "forward": (),
-    "max_level": DEFAULT_LEVEL,
-    "adapters": {},
-}
-"""Options of this mode alone, as they are in any other."""
 
 
-class IsolationOptions(Protocol):
-    """The options of a grader that runs Python test files."""
+class SplitOptions(Protocol):
+    """The options of a grader that runs test files of any language."""
 
     @property
     def tests(self) -> tuple[str, ...]: ...
@@ -46,6 +43,11 @@ class IsolationOptions(Protocol):
     def call_seconds(self) -> float: ...
     @property
     def test_seconds(self) -> float: ...
+
+
+class IsolationOptions(SplitOptions, Protocol):
+    """The options of a grader that runs Python test files."""
+
     @property
     def forward(self) -> tuple[str, ...]: ...
     @property
@@ -71,26 +73,33 @@ def isolated_run(options: IsolationOptions, runner: TestRunner) -> IsolatedRun:
     )
 
 
-def isolation_problems(options: IsolationOptions, task: Task) -> Iterator[str]:
-    """What is wrong with the options of mode `isolated`, as sentences."""
+def split_problems(options: SplitOptions, task: Task) -> Iterator[str]:
+    """What is wrong with the options about the candidate's side, as sentences."""
     for name, seconds in (
         ("call_seconds", options.call_seconds),
         ("test_seconds", options.test_seconds),
     ):
         if not 0 <= seconds < math.inf:
             yield f"{name} must be 0 or a number of seconds."
+    if options.mode != "unguarded" and not options.roots:
+        yield f"roots is empty: {options.mode} mode must know which code is the candidate's."
     if options.mode != "isolated":
-        if any(getattr(options, name) != plain for name, plain in _PLAIN.items()):
-            yield f"{', '.join(_PLAIN)} belong to mode isolated."
-        return
-    if options.max_level not in _LEVELS:
-        yield f"max_level must be one of {', '.join(map(str, _LEVELS))}."
-    yield from _adapter_problems(options.adapters)
-    yield from _forward_problems(options.forward, task)
-    if not options.roots:
-        yield "roots is empty: isolated mode must know which code is the candidate's."
-    if task.network is not Network.NONE:
+        if options.nan or options.call_seconds or options.test_seconds:
+            yield "nan, call_seconds and test_seconds belong to mode isolated."
+    elif task.network is not Network.NONE:
         yield "isolated mode has no network, but the task asks for one."
+
+
+def isolation_problems(options: IsolationOptions, task: Task) -> Iterator[str]:
+    """What is wrong with the options about a Python candidate's side, as sentences."""
+    yield from split_problems(options, task)
+    if options.mode == "isolated":
+        yield from _forward_problems(options.forward, task)
+        yield from _adapter_problems(options.adapters)
+        if options.max_level not in _LEVELS:
+            yield f"max_level must be one of {', '.join(map(str, _LEVELS))}."
+    elif options.forward or options.adapters or options.max_level != DEFAULT_LEVEL:
+        yield "forward, max_level and adapters belong to mode isolated."
 
 
 def _adapter_problems(adapters: Mapping[str, str]) -> Iterator[str]:
