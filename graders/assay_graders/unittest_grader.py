@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
 
 import attrs
-from attrs import frozen
+from attrs import field, frozen
 
 from assay.api import (
     API_VERSION,
@@ -43,6 +43,7 @@ from assay_graders.expected import (
 )
 from assay_graders.isolated import TestRunner, bytecode, grade_isolated
 from assay_graders.isolated_options import isolated_run, isolation_problems
+from assay_graders.isolation.features import DEFAULT_LEVEL
 from assay_graders.jailed import (
     WORKSPACE,
     base_of,
@@ -89,6 +90,8 @@ class UnittestOptions:
     call_seconds: float = 0.0
     test_seconds: float = 0.0
     forward: tuple[str, ...] = ()
+    max_level: int = DEFAULT_LEVEL
+    adapters: Mapping[str, str] = field(factory=dict)
 
 
 class UnittestGrader:
