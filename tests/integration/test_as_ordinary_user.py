@@ -29,6 +29,7 @@ ELSEWHERE = {
             "test_how_to_pages.py",
             "test_isolated_attacks.py",
             "test_isolated_levels.py",
+            "test_lint_drive.py",
             "test_result_file_grader.py",
             "test_stdio_grader.py",
             "test_unittest_grader.py",
