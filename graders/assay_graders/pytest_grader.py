@@ -1,8 +1,9 @@
 """The `pytest` grader: exactly the expected tests, each passed once.
 
 Mode `isolated`: the tests run in one jail, the candidate's code in another, and only values
-pass between them. Mode `unguarded`: one jailed process runs both; no configuration, conftest or
-plugin of the graded tree takes part, but code under test could reach the runner's memory.
+pass between them. In the other modes one jailed process runs both, without configuration,
+conftest or plugins of the graded tree, and code under test could reach the runner's memory: in
+mode `tamper-evident` further runs show whether it did, in mode `unguarded` nothing does.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import json
 from collections.abc import Mapping
 from typing import ClassVar
 
-import attrs
 from attrs import frozen
 
 from assay.api import (
@@ -27,6 +27,10 @@ from assay.api import (
     TaskFiles,
     Trust,
 )
+from assay_graders.bundle import program_bundle
+from assay_graders.evident.canaries import python_canaries
+from assay_graders.evident.grading import grade_evident
+from assay_graders.evident.runs import GuardedTests, Language
 from assay_graders.expected import (
     compare,
     file_problems,
@@ -35,7 +39,7 @@ from assay_graders.expected import (
     root_problems,
 )
 from assay_graders.isolated import TestRunner, bytecode, grade_isolated
-from assay_graders.isolated_options import isolated_run, isolation_problems
+from assay_graders.isolated_options import isolated_run, isolation_problems, modes_of
 from assay_graders.jailed import (
     WORKSPACE,
     base_of,
@@ -52,6 +56,11 @@ from assay_graders.measured import facts
 __all__ = ["PytestGrader", "PytestOptions"]
 
 _DRIVER = "pytest_driver.py"
+_MODES = ("unguarded", "tamper-evident", "isolated")
+_MEASURED = (
+    *("isolated-interpreter", "checked-bytecode", "no-conftest", "no-configuration"),
+    *("no-plugins", "roots-last", "tests-apart", "sub-tests"),
+)
 _LAYERS = (
     "jail",
     "expected-ids",
@@ -68,7 +77,7 @@ class PytestOptions:
     """`tests` are files below the graded tree, or below the hidden files with `hidden`.
 
     `expect` are pytest's own ids relative to the same folder; `roots` are folders of the
-    graded tree, `.` for itself, from which tests may import. The last three are for mode
+    graded tree, `.` for itself, from which tests may import. The last ones are for mode
     `isolated`: whether NaN may pass, and seconds for one call and for one test (0: no limit of
     their own).
     """
@@ -81,6 +90,7 @@ class PytestOptions:
     nan: bool = False
     call_seconds: float = 0.0
     test_seconds: float = 0.0
+    forward: tuple[str, ...] = ()
 
 
 class PytestGrader:
@@ -98,7 +108,7 @@ class PytestGrader:
             *file_problems("tests", options.tests, suffixes=(".py",), forbidden=":["),
             *id_problems(options.expect, options.tests, file_of),
             *root_problems(options.roots),
-            *mode_problems(options.mode, options.hidden, task, ("unguarded", "isolated")),
+            *mode_problems(options.mode, options.hidden, task, _MODES),
             *isolation_problems(options, task),
         )
 
@@ -106,13 +116,8 @@ class PytestGrader:
         return GraderNeeds(tools=("python",), hidden=options.hidden)
 
     def modes(self, options: PytestOptions, task: Task) -> Mapping[Trust, PytestOptions]:
-        """The same tests in each mode; without roots there is no isolated one."""
-        plain = PytestOptions(
-            options.tests, options.expect, hidden=options.hidden, roots=options.roots
-        )
-        isolated = attrs.evolve(options, mode="isolated")
-        fits = not self.check(isolated, task)
-        return {Trust.UNGUARDED: plain, **({Trust.ISOLATED: isolated} if fits else {})}
+        """The same tests in each mode that the task allows."""
+        return modes_of(self, options, task, _MODES)
 
     def lint(self, options: PytestOptions, task: Task, files: TaskFiles) -> tuple[LintFinding, ...]:
         """What is wrong with the test files, by reading them."""
@@ -125,6 +130,8 @@ class PytestGrader:
             raise GraderUnfit(f"grader {ctx.spec.id}: {problems[0]}")
         if options.mode == "isolated":
             return grade_isolated(ctx, self, isolated_run(options, _RUNNER))
+        if options.mode == "tamper-evident":
+            return grade_evident(ctx, self, _guarded(options))
         base = base_of(options.hidden)
         tests = require_files(ctx, options.tests, hidden=options.hidden)
         if not tests:
@@ -159,3 +166,29 @@ def file_of(test: str) -> str:
 
 
 _RUNNER = TestRunner("pytest", file_of)
+
+
+def _guarded(options: PytestOptions) -> GuardedTests:
+    return GuardedTests(
+        tests=options.tests,
+        expect=options.expect,
+        hidden=options.hidden,
+        roots=options.roots,
+        language=Language(
+            command=_guarded_command,
+            programs=(program_bundle("pytest_driver", "guarded"),),
+            suffixes=(".py",),
+            file_of=file_of,
+            stem=lambda test: test.partition("[")[0],
+            canaries=python_canaries,
+            guards=_MEASURED,
+        ),
+    )
+
+
+def _guarded_command(ctx: GradeContext, argument: str) -> Command:
+    argv = (
+        *(tool(ctx, "python"), "-I", "-B", "--check-hash-based-pycs", "always"),
+        *(*bytecode(ctx), "/assay/pytest_driver.pyc", argument),
+    )
+    return Command(argv=tuple(part.encode("utf-8") for part in argv), cwd=WORKSPACE)

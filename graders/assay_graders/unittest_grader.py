@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
 
-import attrs
 from attrs import frozen
 
 from assay.api import (
@@ -38,7 +37,7 @@ from assay_graders.expected import (
     root_problems,
 )
 from assay_graders.isolated import TestRunner, bytecode, grade_isolated
-from assay_graders.isolated_options import isolated_run, isolation_problems
+from assay_graders.isolated_options import isolated_run, isolation_problems, modes_of
 from assay_graders.jailed import (
     WORKSPACE,
     base_of,
@@ -53,6 +52,7 @@ from assay_graders.measured import facts
 
 __all__ = ["UnittestGrader", "UnittestOptions"]
 
+_MODES = ("unguarded", "isolated")
 _LAYERS = (
     "jail",
     "expected-ids",
@@ -83,6 +83,7 @@ class UnittestOptions:
     nan: bool = False
     call_seconds: float = 0.0
     test_seconds: float = 0.0
+    forward: tuple[str, ...] = ()
 
 
 class UnittestGrader:
@@ -102,7 +103,7 @@ class UnittestGrader:
             *id_problems(options.expect, options.tests, _file_of(options.tests)),
             *_subtest_problems(options.expect),
             *root_problems(options.roots),
-            *mode_problems(options.mode, options.hidden, task, ("unguarded", "isolated")),
+            *mode_problems(options.mode, options.hidden, task, _MODES),
             *isolation_problems(options, task),
         )
 
@@ -110,13 +111,8 @@ class UnittestGrader:
         return GraderNeeds(tools=("python",), hidden=options.hidden)
 
     def modes(self, options: UnittestOptions, task: Task) -> Mapping[Trust, UnittestOptions]:
-        """The same tests in each mode; without roots there is no isolated one."""
-        plain = UnittestOptions(
-            options.tests, options.expect, hidden=options.hidden, roots=options.roots
-        )
-        isolated = attrs.evolve(options, mode="isolated")
-        fits = not self.check(isolated, task)
-        return {Trust.UNGUARDED: plain, **({Trust.ISOLATED: isolated} if fits else {})}
+        """The same tests in each mode that the task allows."""
+        return modes_of(self, options, task, _MODES)
 
     def lint(
         self, options: UnittestOptions, task: Task, files: TaskFiles

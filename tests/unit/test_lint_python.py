@@ -341,6 +341,25 @@ def test_rules_about_isolation_are_for_isolated_graders() -> None:
     assert rules(text, mode="unguarded") == ["evaluates-text"]
 
 
+def test_what_the_grader_forwards_is_no_finding() -> None:
+    text = body(
+        """
+        import os, random, sys
+        random.seed(7)
+        monkeypatch.setenv("X", "1")
+        monkeypatch.setattr(sys, "argv", ["x"])
+        os.chdir("/")
+        assert f(1) == 2
+        """,
+        "monkeypatch",
+    )
+    lines = {item.line: item.rule for item in lint(text)}
+    assert list(lines.values()) == ["seeds-random", *["process-state"] * 3]
+    assert rules(text, forward=("random", "environ", "argv", "cwd")) == []
+    left = {item.line for item in lint(text, forward=("random", "argv"))}
+    assert left == set(lines) - {min(lines), max(lines) - 1}
+
+
 def test_hazards_in_helpers_beside_the_tests() -> None:
     helper = b"from shop import *\neval('1')\nx = \\\n"
     files = {"helper.py": helper[:-7], "sub/other.py": helper, "broken.py": b"def"}

@@ -156,13 +156,17 @@ def _job(
 
 
 def _ways_of(grader: Grader, options: Any, benchmark: BenchmarkTask) -> dict[str, Any]:
-    """Options for both ways, as far as the grader has them; the strongest of one process."""
+    """Options for both ways, as far as the grader has them.
+
+    In one process its own mode counts, else the one with the least trust, which is the plainest.
+    """
     if not isinstance(grader, ModalGrader):
         return {}
     modes = grader.modes(options, benchmark.task)
-    below = [trust for trust in modes if trust < Trust.ISOLATED]
+    below = sorted((trust for trust in modes if trust < Trust.ISOLATED), key=_rank)
+    own = [modes[trust] for trust in below if modes[trust] == options]
     found = {"isolated": modes[Trust.ISOLATED]} if Trust.ISOLATED in modes else {}
-    return {**found, **({"in-process": modes[max(below, key=_rank)]} if below else {})}
+    return {**found, **({"in-process": (own or [modes[below[0]]])[0]} if below else {})}
 
 
 def _rank(trust: Trust) -> int:

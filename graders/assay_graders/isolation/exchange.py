@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
-from .changes import Watched, write_back
+from .changes import Watched
 from .client import Client
+from .forwarding import Forwarding
+from .write_back import write_back
 
 __all__ = ["Exchange", "Known", "is_never_answered"]
 
@@ -53,10 +56,12 @@ class Known(Protocol):
 class Exchange:
     """What proxies do over the wire."""
 
-    def __init__(self, client: Client, known: Known) -> None:
+    def __init__(self, client: Client, known: Known, forwarding: Forwarding) -> None:
         self.client = client
+        self.forwarding = forwarding
         self.known = known
         self.watched = Watched(client.written)
+        self.end_of_test: Callable[[], None] = lambda: None
 
     def ask(self, word: str, target: Any, *operands: Any) -> Any:
         """The value of one operation on a proxy."""
@@ -92,11 +97,13 @@ class Exchange:
 
     def end_test(self) -> None:
         """Refuse what a test did to containers that crossed the wire; they are forgotten."""
+        self.end_of_test()
         is_result, is_argument = self.watched.end()
         if is_result:
             self.client.refuse("result-changed")
         if is_argument:
-            self.client.refuse("argument-changed", by_test=True)
+            # What is called in the middle of a call is the candidate's choice.
+            self.client.refuse("argument-changed", by_test=not self.client.noted.is_asked)
 
     def _asked(self, word: str, target: Any, *operands: Any) -> tuple[Any, list[Any]]:
         trees = [self.client.encode(operand) for operand in operands]

@@ -22,7 +22,11 @@ LEVELS: dict[str, int] = {
     "callbacks": 3,
     "iterator-arguments": 3,
     "error-arguments": 3,
+    "file-arguments": 3,
+    "forwarding": 3,
     "write-back": 4,
+    "test-objects": 4,
+    "test-classes": 4,
 }
 """Level by feature. A level is what is re-opened at most, so a test has its features' highest."""
 

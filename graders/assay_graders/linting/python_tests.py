@@ -41,6 +41,7 @@ class PythonTests:
     hidden: bool
     roots: tuple[str, ...]
     isolated: bool
+    forward: tuple[str, ...] = ()
     cases_only: bool = False
 
 
@@ -57,6 +58,7 @@ def python_tests(
         hidden=options.hidden,
         roots=options.roots,
         isolated=options.mode == "isolated",
+        forward=options.forward,
         cases_only=cases_only,
     )
 
@@ -130,9 +132,10 @@ def _hazards(run: PythonTests, file: TestFile, origins: Origins) -> Iterator[Lin
     spans = [(test.node.lineno, test.node.end_lineno or 0, test.name) for test in file.tests]
     seen: set[tuple[str, int]] = set()
     for node in ast.walk(file.tree):
-        for rule in broken_by(node, origins):
-            line: int = getattr(node, "lineno", 0)
-            if (rule in HAZARDS or run.isolated) and (rule, line) not in seen:
+        for broken in broken_by(node, origins):
+            rule, line = broken.rule, getattr(node, "lineno", 0)
+            counts = run.isolated and broken.unless_forwarded not in run.forward
+            if (rule in HAZARDS or counts) and (rule, line) not in seen:
                 seen.add((rule, line))
                 inside = [name for first, last, name in spans if first <= line <= last]
                 yield LintFinding(rule, line=line, test=inside[0] if inside else "")

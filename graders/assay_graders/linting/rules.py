@@ -101,13 +101,13 @@ PYTHON_RULES: tuple[LintRule, ...] = (
         "seeds-random",
         _UNSUPPORTED,
         "The candidate draws its random numbers in another process, which the seed doesn't reach.",
-        "Pass a seed or a source of random numbers as an argument.",
+        "Name random in the grader's forward, or pass a source of random numbers as an argument.",
     ),
     LintRule(
         "process-state",
         _UNSUPPORTED,
         "Environment, folder, arguments and streams of the test's process are not the candidate's.",
-        "Pass them as arguments, or judge the program with the stdio grader.",
+        "Name what can be forwarded in the grader's forward, or pass it as an argument.",
     ),
     LintRule(
         "replaces-attribute",
