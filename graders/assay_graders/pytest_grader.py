@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from typing import ClassVar
 
-from attrs import frozen
+from attrs import field, frozen
 
 from assay.api import (
     API_VERSION,
@@ -40,6 +40,7 @@ from assay_graders.expected import (
 )
 from assay_graders.isolated import TestRunner, bytecode, grade_isolated
 from assay_graders.isolated_options import isolated_run, isolation_problems, modes_of
+from assay_graders.isolation.features import DEFAULT_LEVEL
 from assay_graders.jailed import (
     WORKSPACE,
     base_of,
@@ -91,6 +92,8 @@ class PytestOptions:
     call_seconds: float = 0.0
     test_seconds: float = 0.0
     forward: tuple[str, ...] = ()
+    max_level: int = DEFAULT_LEVEL
+    adapters: Mapping[str, str] = field(factory=dict)
 
 
 class PytestGrader:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
 
-from attrs import frozen
+from attrs import field, frozen
 
 from assay.api import (
     API_VERSION,
@@ -38,6 +38,7 @@ from assay_graders.expected import (
 )
 from assay_graders.isolated import TestRunner, bytecode, grade_isolated
 from assay_graders.isolated_options import isolated_run, isolation_problems, modes_of
+from assay_graders.isolation.features import DEFAULT_LEVEL
 from assay_graders.jailed import (
     WORKSPACE,
     base_of,
@@ -84,6 +85,8 @@ class UnittestOptions:
     call_seconds: float = 0.0
     test_seconds: float = 0.0
     forward: tuple[str, ...] = ()
+    max_level: int = DEFAULT_LEVEL
+    adapters: Mapping[str, str] = field(factory=dict)
 
 
 class UnittestGrader:

@@ -353,6 +353,12 @@ def test_rules_about_isolation_are_for_isolated_graders() -> None:
     assert rules(text, mode="unguarded") == ["evaluates-text"]
 
 
+def test_attributes_may_be_set_where_the_grader_goes_so_far() -> None:
+    text = body("shop.X = 1\nassert f(1) == 2")
+    assert rules(text, max_level=4) == ["replaces-attribute"]
+    assert rules(text, max_level=5) == []
+
+
 def test_what_the_grader_forwards_is_no_finding() -> None:
     text = body(
         """

@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
+from assay_graders.isolation.features import HIGHEST_LEVEL, LEVELS
 from assay_graders.linting.origins import Origins, qualified
 
 __all__ = ["HAZARDS", "Broken", "broken_by"]
 
+SETTING, NO_LEVEL = LEVELS["attribute-set"], HIGHEST_LEVEL + 1
 HAZARDS = frozenset({"star-import", "evaluates-text", "unpickles"})
 """Rules that count in every mode; the others are about isolated mode."""
 
@@ -82,10 +84,11 @@ _WEAK = ("weakref.ref", "weakref.proxy", "weakref.finalize", "gc.get_referrers",
 
 @frozen
 class Broken:
-    """A rule that a place breaks, unless the grader forwards what it is about."""
+    """A rule that a place breaks, unless the grader forwards what it is about or goes so far."""
 
     rule: str
     unless_forwarded: str = ""
+    until_level: int = NO_LEVEL
 
 
 def broken_by(node: ast.AST, origins: Origins) -> Iterator[Broken]:
@@ -150,7 +153,7 @@ def _patched(node: ast.Call, name: str, origins: Origins) -> Iterator[Broken]:
     if len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
         named = f"{named}.{node.args[1].value!s}"
     if origins.is_candidates(target) or (not target and origins.mentions(first)):
-        yield Broken("replaces-attribute")
+        yield Broken("replaces-attribute", until_level=SETTING)
     elif last == "syspath_prepend":
         yield Broken("process-state")
     else:
@@ -162,7 +165,7 @@ def _written(targets: Sequence[ast.expr], origins: Origins) -> Iterator[Broken]:
         if isinstance(target, ast.Attribute):
             yield from _of_state(origins.dotted(target))
             if qualified(target.value) != "self" and origins.mentions(target.value):
-                yield Broken("replaces-attribute")
+                yield Broken("replaces-attribute", until_level=SETTING)
         elif isinstance(target, ast.Subscript):
             yield from _of_state(origins.dotted(target.value))
 

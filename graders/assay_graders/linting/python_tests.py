@@ -43,6 +43,7 @@ class PythonTests:
     roots: tuple[str, ...]
     isolated: bool
     forward: tuple[str, ...] = ()
+    max_level: int = 0
     cases_only: bool = False
 
 
@@ -60,6 +61,7 @@ def python_tests(
         roots=options.roots,
         isolated=options.mode == "isolated",
         forward=options.forward,
+        max_level=options.max_level,
         cases_only=cases_only,
     )
 
@@ -135,7 +137,11 @@ def _hazards(run: PythonTests, file: TestFile, origins: Origins) -> Iterator[Lin
     for node in ast.walk(file.tree):
         for broken in broken_by(node, origins):
             rule, line = broken.rule, getattr(node, "lineno", 0)
-            counts = run.isolated and broken.unless_forwarded not in run.forward
+            counts = (
+                run.isolated
+                and broken.unless_forwarded not in run.forward
+                and run.max_level < broken.until_level
+            )
             if (rule in HAZARDS or counts) and (rule, line) not in seen:
                 seen.add((rule, line))
                 inside = [name for first, last, name in spans if first <= line <= last]

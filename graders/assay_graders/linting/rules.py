@@ -112,8 +112,8 @@ PYTHON_RULES: tuple[LintRule, ...] = (
     LintRule(
         "replaces-attribute",
         _UNSUPPORTED,
-        "What the test puts into the candidate's modules, classes or objects may not reach them.",
-        "Pass what is to be replaced as an argument.",
+        "Setting attributes of the candidate's modules, classes or objects is refused by default.",
+        "Pass what is to be replaced as an argument, or let the grader go to max_level 5.",
     ),
     LintRule(
         "weak-reference",
