@@ -8,6 +8,7 @@ is believed in mode `unguarded`; in mode `tamper-evident` further runs show whet
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from attrs import frozen
@@ -33,7 +34,7 @@ from assay_graders.expected import (
     root_problems,
 )
 from assay_graders.isolated_node import IsolatedNodeRun, grade_isolated_node
-from assay_graders.isolated_options import split_problems
+from assay_graders.isolated_options import modes_of, split_problems
 from assay_graders.jailed import (
     WORKSPACE,
     base_of,
@@ -95,6 +96,10 @@ class NodeTestGrader:
 
     def needs(self, options: NodeTestOptions, task: Task) -> GraderNeeds:
         return GraderNeeds(tools=("node",), hidden=options.hidden)
+
+    def modes(self, options: NodeTestOptions, task: Task) -> Mapping[Trust, NodeTestOptions]:
+        """The same tests in each mode that the task allows."""
+        return modes_of(self, options, task, _MODES)
 
     def grade(self, ctx: GradeContext) -> Facts:
         options: NodeTestOptions = ctx.options

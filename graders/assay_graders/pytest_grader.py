@@ -12,7 +12,6 @@ import json
 from collections.abc import Mapping
 from typing import ClassVar
 
-import attrs
 from attrs import field, frozen
 
 from assay.api import (
@@ -39,7 +38,7 @@ from assay_graders.expected import (
     root_problems,
 )
 from assay_graders.isolated import TestRunner, bytecode, grade_isolated
-from assay_graders.isolated_options import isolated_run, isolation_problems
+from assay_graders.isolated_options import isolated_run, isolation_problems, modes_of
 from assay_graders.isolation.features import DEFAULT_LEVEL
 from assay_graders.jailed import (
     WORKSPACE,
@@ -115,13 +114,8 @@ class PytestGrader:
         return GraderNeeds(tools=("python",), hidden=options.hidden)
 
     def modes(self, options: PytestOptions, task: Task) -> Mapping[Trust, PytestOptions]:
-        """The same tests in each mode; without roots there is no isolated one."""
-        plain = PytestOptions(
-            options.tests, options.expect, hidden=options.hidden, roots=options.roots
-        )
-        isolated = attrs.evolve(options, mode="isolated")
-        fits = not self.check(isolated, task)
-        return {Trust.UNGUARDED: plain, **({Trust.ISOLATED: isolated} if fits else {})}
+        """The same tests in each mode that the task allows."""
+        return modes_of(self, options, task, _MODES)
 
     def lint(self, options: PytestOptions, task: Task, files: TaskFiles) -> tuple[LintFinding, ...]:
         """What is wrong with the test files, by reading them."""

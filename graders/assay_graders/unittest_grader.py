@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
 
-import attrs
 from attrs import field, frozen
 
 from assay.api import (
@@ -42,7 +41,7 @@ from assay_graders.expected import (
     root_problems,
 )
 from assay_graders.isolated import TestRunner, bytecode, grade_isolated
-from assay_graders.isolated_options import isolated_run, isolation_problems
+from assay_graders.isolated_options import isolated_run, isolation_problems, modes_of
 from assay_graders.isolation.features import DEFAULT_LEVEL
 from assay_graders.jailed import (
     WORKSPACE,
@@ -58,6 +57,7 @@ from assay_graders.measured import facts
 
 __all__ = ["UnittestGrader", "UnittestOptions"]
 
+_MODES = ("unguarded", "isolated")
 _LAYERS = (
     "jail",
     "expected-ids",
@@ -119,13 +119,8 @@ class UnittestGrader:
         return GraderNeeds(tools=("python",), hidden=options.hidden)
 
     def modes(self, options: UnittestOptions, task: Task) -> Mapping[Trust, UnittestOptions]:
-        """The same tests in each mode; without roots there is no isolated one."""
-        plain = UnittestOptions(
-            options.tests, options.expect, hidden=options.hidden, roots=options.roots
-        )
-        isolated = attrs.evolve(options, mode="isolated")
-        fits = not self.check(isolated, task)
-        return {Trust.UNGUARDED: plain, **({Trust.ISOLATED: isolated} if fits else {})}
+        """The same tests in each mode that the task allows."""
+        return modes_of(self, options, task, _MODES)
 
     def lint(
         self, options: UnittestOptions, task: Task, files: TaskFiles

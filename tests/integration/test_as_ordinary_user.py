@@ -33,6 +33,7 @@ ELSEWHERE = {
             "test_isolated_attacks.py",
             "test_isolated_forwarding.py",
             "test_isolated_levels.py",
+            "test_lint_drive.py",
             "test_isolated_node.py",
             "test_isolated_node_attacks.py",
             "test_result_file_grader.py",
