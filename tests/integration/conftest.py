@@ -1,4 +1,7 @@
-"""Nothing may be left by any test here: no process, zombie, thread, descriptor or mount."""
+"""Nothing may be left by any test here.
+
+No process, zombie, thread, descriptor, mount or control group.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.cgroups import own_groups
 from support.jail import forget_store
 from support.processes import children, open_descriptors
 from support.users import remove_copy
@@ -33,6 +37,7 @@ def nothing_is_left() -> Iterator[None]:
     assert not [thread for thread in threading.enumerate() if thread.name == "assay-jail"]
     assert open_descriptors() <= descriptors
     assert own_mounts() <= mounts
+    assert not own_groups()
 
 
 def own_mounts() -> set[str]:
