@@ -115,6 +115,7 @@ class Jail:
     ) -> None:
         self.control = control
         self.guards: tuple[Guard, ...] = ()
+        self.init_pid = 0
         self._nsjail, self._log, self._hold = nsjail, log, hold
         self._init: int | None = None
         self._closed = False
@@ -134,6 +135,7 @@ class Jail:
         pid, uid, gid = CREDENTIALS.unpack(ancillary[0][2][: CREDENTIALS.size])
         with contextlib.suppress(OSError):
             self._init = os.pidfd_open(pid)
+        self.init_pid = pid
         self.guards = (self._hold.started(self._nsjail.pid, pid),)
         return mounts, HostIds(uid, gid)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["below", "namespace", "start_time"]
+__all__ = ["below", "namespace", "start_time", "written_bytes"]
 
 PROC = Path("/proc")
 
@@ -45,3 +45,12 @@ def _children(folder: str) -> list[int]:
         # It has ended meanwhile; its children are the init's now, and are seen next time.
         return children
     return children
+
+
+def written_bytes(pid: int) -> int:
+    """Bytes that a process, and those that it has seen end, made the kernel write to a disk."""
+    try:
+        lines = (PROC / str(pid) / "io").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("write_bytes:"))

@@ -21,9 +21,10 @@ from assay.api import (
     SandboxUnavailable,
     Store,
 )
+from assay_sandbox.disk import DiskUse
 from assay_sandbox.doctor import blame, diagnose
 from assay_sandbox.launch import LaunchPlan, launch, nsjail_program, read_mounts
-from assay_sandbox.layout import layout_of, memory_room, system_layout
+from assay_sandbox.layout import disk_bound, layout_of, memory_room, system_layout
 from assay_sandbox.memory import MemoryLayer, memory_layer, open_hold
 from assay_sandbox.mounted import check_mounts
 from assay_sandbox.policy import Policy, policy_of_this_host
@@ -40,7 +41,7 @@ LAYERS = {
     "namespaces": "present: user, pid, mount, network, ipc, uts, cgroup",
     "seccomp": "present: allow-list",
     "init": "present: python",
-    "disk": "degraded: each file and /tmp are bounded, a writable workspace in total is not",
+    "disk": "degraded: watchdog over writable trees; the kernel bounds files and /tmp",
 }
 
 
@@ -80,6 +81,9 @@ class NsjailSandbox:
             if inside != plan.ids:
                 raise SandboxFailed("ids", "the init runs as another user than planned")
             check_mounts(mounts, layout.expected)
+            trees, most = disk_bound(spec)
+            if trees:
+                jail.guards += (DiskUse(jail.init_pid, trees, most),)
         except BaseException:
             jail.close()
             raise
