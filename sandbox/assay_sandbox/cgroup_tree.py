@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
-import os
-import re
 import time
 from pathlib import Path
 
 from assay.api import SandboxFailed
 from assay_sandbox.cgroup_place import CONTROLLERS, Place
 from assay_sandbox.cgroups import Group
-from assay_sandbox.pids import namespace, start_time
+from assay_sandbox.pids import is_orphaned, new_name
 
 __all__ = ["make_group", "remove_group", "remove_leftovers"]
 
 ATTEMPTS = 100
 PAUSE = 0.01
 
-# Whose it is: space of process numbers, process, its start; then a number.
-_NAME = re.compile(r"(\d+)\.(\d+)\.(\d+)\.\d+", re.ASCII)
-_numbers = itertools.count(1)
-
 
 def make_group(place: Place, room: int) -> Group:
     """A new group, named after this process; SandboxFailed when the kernel refuses."""
-    pid = os.getpid()
-    group = _group(place, f"{namespace()}.{pid}.{start_time(pid)}.{next(_numbers)}", room)
+    group = _group(place, new_name(), room)
     try:
         for _ in range(ATTEMPTS):
             try:
@@ -70,11 +62,7 @@ def remove_leftovers(place: Place) -> None:
         with contextlib.suppress(OSError):
             names |= {entry.name for entry in folder.iterdir() if entry.is_dir()}
     for name in names:
-        match = _NAME.fullmatch(name)
-        if match is None:
-            continue
-        space, pid, started = (int(number) for number in match.groups())
-        if space == namespace() and start_time(pid) != started:
+        if is_orphaned(name):
             with contextlib.suppress(SandboxFailed):
                 remove_group(place, _group(place, name, 0))
 

@@ -1,12 +1,37 @@
-"""Processes of this host by number and start time, which together name one for ever."""
+"""Processes of this host by number and start time, which together name one for ever.
+
+What a supervisor makes on the host is named after it, so that others can tell whether it is
+still in use: space of process numbers, process, its start, and a number.
+"""
 
 from __future__ import annotations
 
+import itertools
+import os
+import re
 from pathlib import Path
 
-__all__ = ["below", "namespace", "start_time", "written_bytes"]
+__all__ = ["below", "is_orphaned", "namespace", "new_name", "start_time", "written_bytes"]
 
 PROC = Path("/proc")
+
+_NAME = re.compile(r"(\d+)\.(\d+)\.(\d+)\.\d+", re.ASCII)
+_numbers = itertools.count(1)
+
+
+def new_name() -> str:
+    """A name for something of this process that nothing had before."""
+    pid = os.getpid()
+    return f"{namespace()}.{pid}.{start_time(pid)}.{next(_numbers)}"
+
+
+def is_orphaned(name: str) -> bool:
+    """Whether it names something whose supervisor is dead; not if nobody can tell."""
+    match = _NAME.fullmatch(name)
+    if match is None:
+        return False
+    space, pid, started = (int(number) for number in match.groups())
+    return space == namespace() and start_time(pid) != started
 
 
 def start_time(pid: int) -> int | None:

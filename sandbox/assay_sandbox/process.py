@@ -244,6 +244,7 @@ class JailProcess:
                 killing = True
                 poll.unregister(self._wake)
                 self._jail.control.send(b"kill %d" % self._number)
+                self._jail.wake()
                 stage, deadline = "kill", time.monotonic() + GRACE_SECONDS
         self._drain()
 

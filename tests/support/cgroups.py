@@ -10,7 +10,12 @@ ROOT = Path("/sys/fs/cgroup")
 
 def own_groups() -> set[Path]:
     """Folders of the jails' groups of this process, in every hierarchy."""
-    mine = f"{os.stat('/proc/self/ns/pid').st_ino}.{os.getpid()}.*"
+    return groups_of(os.getpid())
+
+
+def groups_of(supervisor: int) -> set[Path]:
+    """The same of another process."""
+    mine = f"{os.stat('/proc/self/ns/pid').st_ino}.{supervisor}.*"
     return {
         found
         for pattern in (f"assay*/{mine}", f"*/assay*/{mine}", f"*/*/*/*/assay*/{mine}")
