@@ -30,7 +30,7 @@ from assay_sandbox.memory import MemoryLayer, memory_layer, open_hold
 from assay_sandbox.mounted import check_mounts
 from assay_sandbox.notes import end_leftovers
 from assay_sandbox.policy import Policy, policy_of_this_host
-from assay_sandbox.profiles import PROFILES, profiles_digest
+from assay_sandbox.profiles import PROFILES, profiles_data, profiles_digest
 from assay_sandbox.session import JailSession, check_limits
 
 __all__ = ["NsjailSandbox"]
@@ -102,11 +102,14 @@ def _measured() -> tuple[Capabilities, LaunchPlan | None]:
     try:
         return _measure()
     except SandboxUnavailable as missing:
-        return Capabilities(False, layer=missing.layer, fix=missing.fix), None
+        return _lacking(missing.layer, missing.fix), None
     except (OSError, SandboxFailed) as failed:
         stage = failed.stage if isinstance(failed, SandboxFailed) else "nsjail"
-        layer, fix = blame(stage)
-        return Capabilities(False, layer=layer, fix=fix), None
+        return _lacking(*blame(stage)), None
+
+
+def _lacking(layer: str, fix: str) -> Capabilities:
+    return Capabilities(False, layer=layer, fix=fix, profiles=profiles_data())
 
 
 def _measure() -> tuple[Capabilities, LaunchPlan]:
@@ -133,6 +136,7 @@ def _measure() -> tuple[Capabilities, LaunchPlan]:
         },
         versions={"nsjail": digest, "policy": policy.digest, "profiles": profiles_digest()},
         shared_pid_namespace=True,
+        profiles=profiles_data(),
     )
     return capabilities, plan
 
