@@ -97,9 +97,16 @@ def _doctor_output() -> dict[str, Any]:
         found=_TEXT,
         follows=_TEXT,
         fix=_TEXT,
+        optional={"type": "boolean"},
     )
     return _document(
-        "doctor-output", available={"type": "boolean"}, mode=_TEXT, findings=_list(finding)
+        "doctor-output",
+        available={"type": "boolean"},
+        mode=_TEXT,
+        findings=_list(finding),
+        hardened={"type": "boolean"},
+        lacking=_TEXTS,
+        profiles=_OBJECT,
     )
 
 
