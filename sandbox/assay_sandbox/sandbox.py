@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,6 +16,9 @@ from assay.api import (
     HostIds,
     JailSpec,
     Network,
+    Probe,
+    ProbeReport,
+    Profile,
     Runtime,
     SandboxFailed,
     SandboxUnavailable,
@@ -63,6 +66,37 @@ class NsjailSandbox:
         from assay_sandbox.runtime import prepare
 
         return prepare(spec, store, hasher)
+
+    def probes(self) -> tuple[Probe, ...]:
+        """Every built-in attack on this sandbox; starts nothing."""
+        from assay_sandbox.probes.catalogue import attacks
+
+        return tuple(attack.probe for attack in attacks())
+
+    def attack(
+        self,
+        store: Store,
+        hasher: Hasher,
+        *,
+        profiles: Collection[Profile] = (),
+        only: Collection[str] = (),
+    ) -> ProbeReport:
+        """Attack it with its own probes; raises SandboxUnavailable, UsageError."""
+        from assay_sandbox.probes.attack import attack_sandbox
+
+        capabilities, plan = _measured()
+        if plan is None:
+            raise SandboxUnavailable(capabilities.layer, capabilities.fix)
+        return attack_sandbox(
+            self.open,
+            plan,
+            capabilities,
+            self.runtime({}, store, hasher),
+            hasher,
+            _init_program(),
+            profiles=profiles,
+            only=only,
+        )
 
     def open(self, spec: JailSpec) -> JailSession:
         """A live session; raises SandboxUnavailable or SandboxFailed."""

@@ -8,6 +8,7 @@ from assay.api import (
     graders,
     jail,
     paths,
+    probes,
     reasons,
     records,
     running,
@@ -23,6 +24,7 @@ from assay.api.errors import *  # noqa: F403
 from assay.api.graders import *  # noqa: F403
 from assay.api.jail import *  # noqa: F403
 from assay.api.paths import *  # noqa: F403
+from assay.api.probes import *  # noqa: F403
 from assay.api.reasons import *  # noqa: F403
 from assay.api.records import *  # noqa: F403
 from assay.api.running import *  # noqa: F403
@@ -40,6 +42,7 @@ __all__ += errors.__all__
 __all__ += graders.__all__
 __all__ += jail.__all__
 __all__ += paths.__all__
+__all__ += probes.__all__
 __all__ += reasons.__all__
 __all__ += records.__all__
 __all__ += running.__all__

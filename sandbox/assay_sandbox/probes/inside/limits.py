@@ -1,0 +1,272 @@
+"""Attacks on what a jail may use up; each stops by itself soon after the claimed limit."""
+
+import ctypes
+import errno
+import os
+import resource
+import signal
+import threading
+import time
+
+from .report import Facts, Report
+
+MIB = 1024**2
+FACTOR = 2
+LOWEST_BOUND = 10**6
+
+
+def name_of(error: OSError) -> str:
+    return errno.errorcode.get(error.errno or 0, "?")
+
+
+def fork_bomb(report: Report, facts: Facts) -> None:
+    """More processes than the limit allows."""
+    children: list[int] = []
+    most = facts["limits"]["processes"] * FACTOR
+    met = ""
+    while len(children) < most and not met:
+        try:
+            child = os.fork()
+        except OSError as error:
+            met = name_of(error)
+            break
+        if child == 0:
+            signal.pause()
+        children.append(child)
+    for child in children:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    judge(report, "processes", met)
+
+
+def judge(report: Report, label: str, met: str) -> None:
+    """Whether a limit was met before the probe stopped by itself."""
+    if met:
+        report.refused(label, met)
+    else:
+        report.open(label, "no limit was met")
+
+
+def growing_forks(report: Report, facts: Facts) -> None:
+    """All processes fork at once, for a moment."""
+    end = time.monotonic() + 0.15
+    while time.monotonic() < end:
+        try:
+            os.fork()
+        except OSError:
+            time.sleep(0.01)
+    os._exit(0)
+
+
+def thread_bomb(report: Report, facts: Facts) -> None:
+    """More threads than the limit allows."""
+    done = threading.Event()
+    threads: list[threading.Thread] = []
+    met = ""
+    threading.stack_size(65536)
+    for _ in range(facts["limits"]["processes"] * FACTOR):
+        thread = threading.Thread(target=done.wait, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            met = "EAGAIN"
+            break
+        threads.append(thread)
+    done.set()
+    for thread in threads:
+        thread.join()
+    judge(report, "threads", met)
+
+
+def memory_of_one(report: Report, facts: Facts) -> None:
+    """More memory in one process than the limit allows."""
+    held: list[bytearray] = []
+    met = ""
+    try:
+        while len(held) * 4 * MIB < facts["limits"]["memory"] * FACTOR:
+            held.append(bytearray(4 * MIB))
+    except MemoryError:
+        met = "ENOMEM"
+    held.clear()
+    judge(report, "memory of one process", met)
+
+
+def memory_of_all(report: Report, facts: Facts) -> None:
+    """As much memory as the limit allows, in each of several processes."""
+    share = facts["limits"]["memory"] // 2
+    children, ready = [], []
+    for _ in range(4):
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            held = bytearray(share)
+            os.write(write, b"%d" % len(held))
+            signal.pause()
+        os.close(write)
+        children.append(child)
+        ready.append(read)
+    full = sum(1 for read in ready if os.read(read, 20))
+    for child in children:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    if full * share > facts["limits"]["memory"]:
+        report.partial("memory of all processes", f"{full * share // MIB} MiB were held")
+    else:
+        report.refused("memory of all processes", "cgroup")
+
+
+def fill_tmp(report: Report, facts: Facts) -> None:
+    """More bytes and more files on each tmpfs than it is meant to hold."""
+    for folder in ("/tmp", "/dev/shm"):
+        if not os.path.isdir(folder):
+            report.refused(folder, "mount namespace")
+            continue
+        size = facts["limits"]["tmp"] if folder == "/tmp" else facts["shared_memory"]
+        judge(report, f"bytes in {folder}", fill(folder, size * FACTOR))
+        files = os.statvfs(folder).f_files
+        if files > LOWEST_BOUND or not files:
+            report.open(f"files in {folder}", files)
+        elif files > 10_000:
+            report.refused(f"files in {folder}", "tmpfs size")
+        else:
+            judge(report, f"files in {folder}", crowd(folder, files * FACTOR))
+
+
+def fill(folder: str, size: int) -> str:
+    """Write files up to a total size; the error that stopped it, or nothing."""
+    block, written, number, met = bytes(256 * 1024), 0, 0, ""
+    names = []
+    while written < size and not met:
+        names.append(f"{folder}/fill-{number}")
+        number += 1
+        descriptor = os.open(names[-1], os.O_CREAT | os.O_WRONLY)
+        try:
+            for _ in range(2):
+                written += os.write(descriptor, block)
+        except OSError as error:
+            met = name_of(error)
+        os.close(descriptor)
+    for name in names:
+        os.unlink(name)
+    return met
+
+
+def crowd(folder: str, most: int) -> str:
+    """Make empty files; the error that stopped it, or nothing."""
+    names: list[str] = []
+    met = ""
+    while len(names) < most and not met:
+        name = f"{folder}/crowd-{len(names)}"
+        try:
+            os.close(os.open(name, os.O_CREAT | os.O_WRONLY))
+        except OSError as error:
+            met = name_of(error)
+        else:
+            names.append(name)
+    for name in names:
+        os.unlink(name)
+    return met
+
+
+def fill_workspace(report: Report, facts: Facts) -> None:
+    """More bytes and files in the workspace than /tmp may hold, and then no more."""
+    size = facts["limits"]["disk"]
+    for label, met in (
+        ("bytes in the workspace", fill("/workspace", size * FACTOR)),
+        ("files in the workspace", crowd("/workspace", 2000)),
+    ):
+        if met:
+            report.refused(label, met)
+        else:
+            report.partial(label, "bounded per file only")
+
+
+def huge_files(report: Report, facts: Facts) -> None:
+    """One file that is larger than allowed: sparse, allocated, and written at its end."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    size = facts["limits"]["file_size"] + 1
+    path = "/tmp/huge"
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR)
+    report.attempt("a sparse file of 1 TiB", os.ftruncate, descriptor, 1 << 40)
+    report.attempt("a sparse file over the limit", os.ftruncate, descriptor, size)
+    report.attempt("space over the limit", os.posix_fallocate, descriptor, 0, size)
+    report.attempt("a byte beyond the limit", os.pwrite, descriptor, b"x", size)
+    os.close(descriptor)
+    os.unlink(path)
+
+
+def open_files(report: Report, facts: Facts) -> None:
+    """More descriptors than the limit allows."""
+    held: list[int] = []
+    met = ""
+    while len(held) < facts["limits"]["open_files"] * FACTOR and not met:
+        try:
+            held.append(os.open("/dev/null", os.O_RDONLY))
+        except OSError as error:
+            met = name_of(error)
+    for descriptor in held:
+        os.close(descriptor)
+    judge(report, "open files", met)
+
+
+def raise_limits(report: Report, facts: Facts) -> None:
+    """Every limit, up."""
+    for name in (
+        *("AS", "CPU", "FSIZE", "NOFILE", "NPROC", "CORE", "STACK", "MEMLOCK", "MSGQUEUE"),
+        *("RTPRIO", "DATA", "SIGPENDING", "NICE"),
+    ):
+        kind = getattr(resource, f"RLIMIT_{name}")
+        hard = resource.getrlimit(kind)[1]
+        if hard == resource.RLIM_INFINITY:
+            report.open(f"no limit {name}")
+            continue
+        try:
+            resource.setrlimit(kind, (hard + 1, hard + 1))
+        except (ValueError, OSError):
+            report.refused(f"raise {name}", "rlimit")
+        else:
+            report.open(f"raise {name}")
+
+
+def timers(report: Report, facts: Facts) -> None:
+    """Timers without end: each holds memory of the kernel."""
+    number = ctypes.c_int()
+    met = ""
+    for _ in range(2000):
+        try:
+            report.system_call(222, 1, 0, ctypes.byref(number))
+        except OSError as error:
+            met = name_of(error)
+            break
+    judge(report, "timers", met)
+
+
+def queues(report: Report, facts: Facts) -> None:
+    """Message queues: memory of the kernel that counts against no process."""
+    queues, held, met = [], 0, ""
+    block = (8000).to_bytes(8, "little") + bytes(8000)
+    for _ in range(16):
+        try:
+            queue = report.system_call(68, 0, 0o1600)
+        except OSError as error:
+            met = name_of(error)
+            break
+        queues.append(queue)
+        try:
+            while True:
+                report.system_call(69, queue, block, 8000, 0o4000)
+                held += 8000
+        except OSError:
+            continue
+    for queue in queues:
+        report.system_call(71, queue, 0, 0)
+    if met:
+        report.refused("message queues", met)
+    else:
+        report.partial("message queues", f"{held // 1024} KiB in {len(queues)} queues")
+
+
+def processor_time(report: Report, facts: Facts) -> None:
+    """Compute without end."""
+    while True:
+        pass

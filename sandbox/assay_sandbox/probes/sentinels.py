@@ -1,0 +1,272 @@
+"""Objects of the host that no jail may touch, compared after every probe.
+
+Everything a probe makes bears the run's token, so that a busy host raises no false alarm: what
+counts is that our own objects are as they were, and that nothing with the token is anywhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from assay.api import Hasher, HostIds
+from assay.api.files import open_root, opened, remove_tree
+
+__all__ = ["SECRET_PREFIX", "Sentinels"]
+
+SECRET_PREFIX = "assay-secret-"
+FIXTURE = {"a.txt": "alpha\n", "sub/b.txt": "beta\n", "run.sh": "#!/bin/sh\nexit 0\n"}
+STEADY_PLACES = ("/", "/usr", "/etc", "/proc", "/dev", "/tmp", "/home", "/sys")
+SETTINGS = ("kernel/core_pattern", "kernel/hostname", "kernel/domainname", "kernel/modprobe")
+
+
+class Sentinels:
+    """Makes the objects, knows how they were, and says what differs; a context manager."""
+
+    def __init__(self, ids: HostIds, hasher: Hasher) -> None:
+        self.token = f"assay-probe-{secrets.token_hex(8)}"
+        self.secret_text = SECRET_PREFIX + secrets.token_hex(16)
+        self.environment_text = SECRET_PREFIX + secrets.token_hex(16)
+        self._ids, self._hasher = ids, hasher
+        self.folder = Path(tempfile.mkdtemp(prefix=f"{self.token}-"))
+        self._closers: list[Callable[[], object]] = [self._remove_folder]
+        self._contacts: dict[str, int] = {}
+        try:
+            self._make()
+        except BaseException:
+            self.close()
+            raise
+        self._before = self._look()
+
+    def _remove_folder(self) -> None:
+        with opened(open_root(self.folder.parent)) as parent:
+            remove_tree(parent, self.folder.name)
+
+    def _make(self) -> None:
+        self.folder.chmod(0o711)
+        self.private = self.folder / "private"
+        self.private.mkdir()
+        self.secret = self.private / "secret"
+        self.secret.write_text(self.secret_text)
+        self.fixture = self.folder / "fixture"
+        for name, text in FIXTURE.items():
+            path = self.fixture / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        (self.fixture / "run.sh").chmod(0o755)
+        self.shared_memory = (
+            Path("/dev/shm" if os.path.isdir("/dev/shm") else self.folder) / self.token
+        )
+        self.shared_memory.write_text(self.secret_text)
+        self._closers.append(lambda: self.shared_memory.unlink(missing_ok=True))
+        self.socket = str(self.private / "socket")
+        self._path_socket = self._listen(socket.AF_UNIX, self.socket)
+        self._abstract_socket = self._listen(socket.AF_UNIX, f"\0{self.token}")
+        self._tcp = self._listen(socket.AF_INET, ("127.0.0.1", 0))
+        self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._closers.append(self._udp.close)
+        self._udp.setblocking(False)
+        self._udp.bind(("127.0.0.1", 0))
+        # What belongs to the jail's user is kept from it by the jail alone.
+        for path in (self.private, *self.private.iterdir(), self.fixture, *self.fixture.rglob("*")):
+            os.chown(path, self._ids.uid, self._ids.gid)
+        os.chown(self.shared_memory, self._ids.uid, self._ids.gid)
+        self._start_victim()
+
+    def _listen(self, family: int, address: str | tuple[str, int]) -> socket.socket:
+        end = socket.socket(family)
+        self._closers.append(end.close)
+        end.setblocking(False)
+        end.bind(address)
+        end.listen(16)
+        return end
+
+    def _start_victim(self) -> None:
+        """A process of the jail's own user; it ends by itself when this process does."""
+        as_root = os.geteuid() == 0
+        self.victim = subprocess.Popen(
+            ["/bin/cat"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={"ASSAY_PROBE_SECRET": self.environment_text},
+            cwd="/",
+            start_new_session=True,
+            user=self._ids.uid if as_root else None,
+            group=self._ids.gid if as_root else None,
+            extra_groups=[] if as_root else None,
+        )
+        self._closers.append(self._end_victim)
+
+    def _end_victim(self) -> None:
+        assert self.victim.stdin is not None
+        self.victim.stdin.close()
+        self.victim.kill()
+        self.victim.wait()
+
+    @property
+    def port(self) -> int:
+        """The TCP port on the host's loopback."""
+        return int(self._tcp.getsockname()[1])
+
+    @property
+    def datagram_port(self) -> int:
+        """The UDP port on the host's loopback."""
+        return int(self._udp.getsockname()[1])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What is compared, in a fixed order."""
+        return (*self._looks(), "secrets in answers", "processes left")
+
+    def changes(self, outputs: Iterable[bytes], *, idle: bool) -> list[str]:
+        """Names of what differs since the last call, by all that a jail has put out meanwhile.
+
+        `idle`: nothing of the jail but its init may run now.
+        """
+        now = self._look()
+        changed = [name for name, state in now.items() if state != self._before[name]]
+        self._before = now
+        secrets_here = (self.secret_text.encode(), self.environment_text.encode())
+        if any(secret in output for output in outputs for secret in secrets_here):
+            changed.append("secrets in answers")
+        if idle and self.strays():
+            changed.append("processes left")
+        return changed
+
+    def strays(self) -> int:
+        """Number of processes on the host that a probe has started and that still run."""
+        found = 0
+        token = self.token.encode()
+        for entry in os.scandir("/proc"):
+            if entry.name.isdigit():
+                try:
+                    command = Path(entry.path, "cmdline").read_bytes()
+                except OSError:
+                    continue
+                found += token in command
+        return found
+
+    def _looks(self) -> dict[str, Callable[[], object]]:
+        return {
+            "secret file": lambda: (self.secret.read_bytes(), _stat(self.secret)),
+            "fixture digest": self._fixture_digest,
+            "process": self._victim_state,
+            "socket": lambda: self._accepted("socket", self._path_socket),
+            "abstract socket": lambda: self._accepted("abstract", self._abstract_socket),
+            "TCP port": lambda: self._accepted("tcp", self._tcp),
+            "UDP port": self._received,
+            "shared memory": lambda: (
+                self.shared_memory.read_bytes(),
+                _stat(self.shared_memory),
+            ),
+            "mount table": lambda: mounts(Path("/proc/self/mountinfo").read_text(), self.token),
+            "cgroup tree": self._cgroups,
+            "temporary folders": self._temporary,
+            "kernel settings": settings,
+        }
+
+    def _look(self) -> dict[str, object]:
+        found: dict[str, object] = {}
+        for name, look in self._looks().items():
+            try:
+                found[name] = look()
+            except OSError as error:
+                found[name] = f"gone: {error.errno}"
+        return found
+
+    def _fixture_digest(self) -> object:
+        root = os.open(self.fixture, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            manifest = self._hasher.scan(root, collect_refused=True).manifest
+        finally:
+            os.close(root)
+        digest = manifest.ref.digest if manifest is not None else "refused"
+        return digest, [_stat(path) for path in sorted(self.fixture.rglob("*"))]
+
+    def _victim_state(self) -> object:
+        number = self.victim.pid
+        fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
+        state, priority, nice, started = fields[0], fields[15], fields[16], fields[19]
+        score = Path(f"/proc/{number}/oom_score_adj").read_text()
+        limits = Path(f"/proc/{number}/limits").read_text()
+        return state in "ZXTt", priority, nice, started, score, limits
+
+    def _accepted(self, name: str, end: socket.socket) -> int:
+        try:
+            while True:
+                end.accept()[0].close()
+                self._contacts[name] = self._contacts.get(name, 0) + 1
+        except BlockingIOError:
+            return self._contacts.get(name, 0)
+
+    def _received(self) -> int:
+        try:
+            while True:
+                # Others on this host may send to any port; a probe says who it is.
+                if self.token.encode() in self._udp.recv(4096):
+                    self._contacts["udp"] = self._contacts.get("udp", 0) + 1
+        except BlockingIOError:
+            return self._contacts.get("udp", 0)
+
+    def _cgroups(self) -> object:
+        own = Path("/proc/self/cgroup").read_text()
+        root = Path("/sys/fs/cgroup")
+        places = [
+            root,
+            *(root / line.split(":", 2)[2].strip().lstrip("/") for line in own.split("\n") if line),
+        ]
+        return own, [self._with_token(place) for place in places]
+
+    def _temporary(self) -> object:
+        places = {Path(tempfile.gettempdir()), *map(Path, ("/tmp", "/var/tmp", "/dev/shm", "/run"))}
+        below = (self.folder, self.private, self.fixture)
+        return [self._with_token(place) for place in (*sorted(places), *below)]
+
+    def _with_token(self, folder: Path) -> list[str]:
+        try:
+            return sorted(name for name in os.listdir(folder) if self.token in name)
+        except OSError:
+            return []
+
+    def close(self) -> None:
+        """Remove all of them."""
+        for closer in reversed(self._closers):
+            closer()
+        self._closers = []
+
+    def __enter__(self) -> Sentinels:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def mounts(mountinfo: str, token: str) -> tuple[frozenset[str], int]:
+    """The mounts that hold the system's folders, with their flags, and how many bear the token."""
+    lines = [line.split(" ") for line in mountinfo.splitlines()]
+    steady = frozenset(" ".join(fields[:6]) for fields in lines if fields[4] in STEADY_PLACES)
+    return steady, sum(token in " ".join(fields) for fields in lines)
+
+
+def settings() -> tuple[str, ...]:
+    """Names and hooks of the kernel, as digests."""
+    found = []
+    for name in SETTINGS:
+        try:
+            content = Path("/proc/sys", name).read_bytes()
+        except OSError:
+            content = b""
+        found.append(hashlib.sha256(content).hexdigest())
+    return tuple(found)
+
+
+def _stat(path: Path) -> tuple[int, ...]:
+    info = os.stat(path, follow_symlinks=False)
+    return info.st_mode, info.st_ino, info.st_nlink, info.st_size, info.st_mtime_ns, info.st_uid
