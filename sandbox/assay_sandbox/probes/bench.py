@@ -23,7 +23,6 @@ from assay.api import (
     Mount,
     MountKind,
     Network,
-    Outcome,
     Profile,
     RelPath,
     Runtime,
@@ -31,12 +30,13 @@ from assay.api import (
 )
 from assay.api.files import open_root, opened, read_file, remove_tree
 from assay_sandbox.bytecode import PYC_PREFIX
+from assay_sandbox.probes.answers import Check, Ran, checks_of
 from assay_sandbox.probes.sentinels import Sentinels
 from assay_sandbox.process import JailProcess
 from assay_sandbox.profiles import PROFILES
 from assay_sandbox.session import JailSession
 
-__all__ = ["CLAIMED", "EXIT_CODE", "WIDE", "Bench", "Check", "Ran", "Setting"]
+__all__ = ["CLAIMED", "EXIT_CODE", "WIDE", "Bench", "Setting"]
 
 MIB = 1024**2
 MODULES = (
@@ -79,43 +79,6 @@ WIDE = attrs.evolve(
     tmp=64 * MIB,
 )
 """What the weakened jail has instead, while probes go on to believe the other ones."""
-
-
-@frozen
-class Check:
-    """One attempt: `state` is refused, open, partial, seen or silent; `detail` is untrusted."""
-
-    label: str
-    state: str
-    detail: str = ""
-
-
-@frozen
-class Ran:
-    """A probe that ran alone: how it ended, what it reported, and what came over a channel."""
-
-    outcome: Outcome
-    reply: dict[str, Any] | None
-
-    @property
-    def checks(self) -> list[Check]:
-        """What it reported; a probe that died has one silent check."""
-        return checks_of(self.reply)
-
-
-def checks_of(reply: dict[str, Any] | None) -> list[Check]:
-    """The attempts of a reply, read as what it is: text from a jail."""
-    if not isinstance(reply, dict) or reply.get("ended") is not True:
-        fault = reply.get("fault", "") if isinstance(reply, dict) else ""
-        return [Check("answer", "silent", str(fault))]
-    found = []
-    for item in reply.get("checks", ()):
-        if not (isinstance(item, list) and len(item) == 3):
-            return [Check("answer", "silent", "malformed")]
-        label, state, detail = (str(part) for part in item)
-        known = state in ("refused", "open", "partial", "seen")
-        found.append(Check(label, state if known else "silent", detail))
-    return found or [Check("answer", "silent", "no attempts")]
 
 
 @frozen

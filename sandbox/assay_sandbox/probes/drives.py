@@ -6,26 +6,22 @@ bytes that the host read decide.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 
 import attrs
 
 from assay.api import (
-    AssayError,
     ChannelFault,
     Command,
     InvalidInput,
     Limits,
-    Mount,
-    MountKind,
     OutcomeStatus,
-    SandboxFailed,
     printable,
 )
-from assay.api.files import open_root, opened
-from assay_sandbox.probes.bench import CLAIMED, EXIT_CODE, Bench, Check
+from assay_sandbox.probes import collecting
+from assay_sandbox.probes.answers import Check
+from assay_sandbox.probes.bench import CLAIMED, EXIT_CODE, Bench
 from assay_sandbox.process import JailProcess
 
 __all__ = ["DRIVES", "Drive"]
@@ -33,22 +29,7 @@ __all__ = ["DRIVES", "Drive"]
 Drive = Callable[[Bench, str], list[Check]]
 
 SHORT = 0.2
-SCAN_SECONDS = 10.0
-RESULTS = (
-    "by-link",
-    "by-device",
-    "by-dangling",
-    "by-fifo",
-    "by-folder",
-    "by-parent/secret",
-    "by-socket",
-)
 EXIT_CODES = (0, 1, 7, 127, 137, 139, 143, 255)
-
-
-def alone(bench: Bench, program: str) -> list[Check]:
-    """In a command of its own; its report counts."""
-    return bench.alone(program).checks
 
 
 def limited(bench: Bench, program: str) -> list[Check]:
@@ -182,109 +163,12 @@ def broken_frames(bench: Bench, program: str) -> list[Check]:
     return [Check("a frame with a false length", "refused" if met else "open", "supervisor")]
 
 
-def replaced(bench: Bench, program: str) -> list[Check]:
-    """Nothing that took a result's place is read as a result."""
-    checks = [check for check in bench.alone(program).checks if check.state == "silent"]
-    bench.end()
-    for name in RESULTS:
-        try:
-            bench.read(name)
-        except (AssayError, OSError):
-            checks.append(Check(name, "refused", "collector"))
-        else:
-            checks.append(Check(name, "open"))
-    return checks
-
-
-def traps(bench: Bench, program: str) -> list[Check]:
-    """The tree that a dead jail left is read to its end, and everything odd refused by kind."""
-    checks = [check for check in bench.alone(program).checks if check.state == "silent"]
-    bench.end()
-    refused, ended = _scan(bench)
-    if not ended:
-        return [*checks, Check("the reader hangs", "open")]
-    for name, kind in (
-        ("link", "symlink"),
-        ("dangling", "symlink"),
-        ("loop", "symlink"),
-        ("linked/folder", "symlink"),
-        ("fifo", "fifo"),
-        ("socket", "socket"),
-        ("twice", "hard"),
-        ("again", "hard"),
-    ):
-        held = any(path == name and kind in what for path, what in refused)
-        checks.append(Check(f"{name} is accepted", "refused" if held else "open", "collector"))
-    return checks
-
-
-def _scan(bench: Bench) -> tuple[list[tuple[str, str]], bool]:
-    """What the tree's reader refuses, and whether it came to an end."""
-    found: list[tuple[str, str]] = []
-    assert bench.workspace is not None
-    workspace, hasher = bench.workspace, bench.setting.hasher
-
-    def scan() -> None:
-        with opened(open_root(workspace)) as root:
-            try:
-                for item in hasher.scan(root, collect_refused=True).refused:
-                    found.append((item.path, item.kind.value.lower()))
-            except (AssayError, OSError) as error:
-                found.append((type(error).__name__, ""))
-
-    reader = threading.Thread(target=scan, daemon=True)
-    reader.start()
-    reader.join(SCAN_SECONDS)
-    return found, not reader.is_alive()
-
-
-def swapped(bench: Bench, program: str) -> list[Check]:
-    """While names change under the host, it reads a plain file or refuses."""
-    reads: list[bytes] = []
-
-    def race(process: JailProcess) -> None:
-        noise = process.channels["noise"]
-        try:
-            noise.recv(16, time.monotonic() + CLAIMED.wall)
-        except ChannelFault:
-            return
-        end = time.monotonic() + SHORT
-        while time.monotonic() < end:
-            for name in ("swapped", "dir/name", "dir/secret"):
-                try:
-                    reads.append(bench.read(name))
-                except (AssayError, OSError):
-                    continue
-        process.kill()
-
-    bench.alone(program, meanwhile=race)
-    if not reads:
-        return [Check("reads", "silent", "nothing was read")]
-    wrong = [content for content in reads if content not in (b"plain", b"")]
-    return [Check("something else is read", "open" if wrong else "refused", "collector")]
-
-
-def through_link(bench: Bench, program: str) -> list[Check]:
-    """A mount whose place a jail made into a link is refused before anything starts."""
-    silent = [check for check in bench.alone(program).checks if check.state == "silent"]
-    bench.end()
-    place = f"/workspace/sub/{bench.setting.sentinels.token}"
-    inner = Mount(place, MountKind.FILE, content=b"x")
-    spec = bench.spec()
-    try:
-        bench.setting.open(attrs.evolve(spec, mounts=(*spec.mounts, inner))).close()
-    except SandboxFailed:
-        return [*silent, Check("a mount inside the workspace", "refused", "supervisor")]
-    return [*silent, Check("a mount inside the workspace", "open")]
-
-
 def loopback(bench: Bench, program: str) -> list[Check]:
     """In a jail with a loopback of its own."""
     return bench.with_loopback(program)
 
 
 DRIVES: dict[str, Drive] = {
-    "alone": alone,
     "broken-frames": broken_frames,
     "exit-codes": exit_codes,
     "forged": forged,
@@ -296,12 +180,12 @@ DRIVES: dict[str, Drive] = {
     "over-cpu": by_outcome(OutcomeStatus.TIMED_OUT, "cpu", cpu=1),
     "over-output": by_outcome(OutcomeStatus.OUTPUT_LIMIT, "output"),
     "over-wall": by_outcome(OutcomeStatus.TIMED_OUT, "wall", wall=SHORT),
-    "replaced": replaced,
+    "replaced": collecting.replaced,
     "shown": shown,
     "strange-commands": strange_commands,
     "survived": survived,
-    "swapped": swapped,
-    "through-link": through_link,
-    "traps": traps,
+    "swapped": collecting.swapped,
+    "through-link": collecting.through_link,
+    "traps": collecting.traps,
 }
 """By the name that the catalogue uses."""

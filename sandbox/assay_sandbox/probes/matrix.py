@@ -11,7 +11,8 @@ from assay.api import (
     SandboxFailed,
     printable,
 )
-from assay_sandbox.probes.bench import Bench, Check, Setting
+from assay_sandbox.probes.answers import Check
+from assay_sandbox.probes.bench import Bench, Setting
 from assay_sandbox.probes.catalogue import Attack, attacks
 
 __all__ = ["containment_of", "layers_seen", "run_profile"]

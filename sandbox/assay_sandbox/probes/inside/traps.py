@@ -6,7 +6,7 @@ import time
 
 from .report import Facts, Report
 
-DEEP = 300
+DEEP = 200
 MANY = 300
 
 
