@@ -80,11 +80,12 @@ def summary_lines(report: ProbeReport) -> list[str]:
         for probe in report.probes
         if probe.name in partial
     ]
-    seen, of = len(report.canary) - len(report.blind), len(report.canary)
+    of = len(report.canary)
+    seen = sum(result.containment is Containment.ESCAPED for result in report.canary)
     lines.append(f"canary: {seen} of {of} probes escaped from a jail that is weak on purpose")
     if report.void:
         names = ", ".join(report.blind)
-        lines.append(f"the matrix is void: these probes did not see that they escaped: {names}")
+        lines.append(f"the matrix is void: these did not see an escape: {names}")
     return lines
 
 

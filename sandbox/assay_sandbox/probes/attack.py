@@ -27,6 +27,13 @@ from assay_sandbox.session import JailSession
 __all__ = ["attack_sandbox"]
 
 CANARY_PROFILE = Profile.AGENT
+NOTICED_IN_CANARY = (
+    *("secret file", "fixture digest", "socket", "abstract socket", "TCP port", "UDP port"),
+    *("temporary folders", "secrets in answers"),
+)
+"""Sentinels that the escapes from the weak jail must show in."""
+
+NOTICED_WHEN_DISTURBED = ("process", "shared memory", "processes left")
 
 
 def attack_sandbox(
@@ -43,7 +50,7 @@ def attack_sandbox(
     """The canary, then every chosen probe under every chosen profile."""
     wanted = chosen(only)
     mode = capabilities.mode
-    canary = _canary(plan, mode, runtime, hasher, init)
+    canary, blind_sentinels = _canary(plan, mode, runtime, hasher, init)
     results: list[ProbeResult] = []
     with Sentinels(plan.ids, hasher) as sentinels:
         setting = Setting(opener, runtime, plan.ids, hasher, sentinels)
@@ -58,7 +65,10 @@ def attack_sandbox(
         results=tuple(results),
         sentinels=names,
         canary=canary,
-        blind=tuple(item.probe.name for item in _canaries() if item.probe.name not in seen),
+        blind=(
+            *(item.probe.name for item in _canaries() if item.probe.name not in seen),
+            *(f"sentinel: {name}" for name in blind_sentinels),
+        ),
         versions=dict(capabilities.versions),
     )
 
@@ -69,7 +79,8 @@ def _canaries() -> tuple[Attack, ...]:
 
 def _canary(
     plan: LaunchPlan, mode: str, runtime: Runtime, hasher: Hasher, init: bytes
-) -> tuple[ProbeResult, ...]:
+) -> tuple[tuple[ProbeResult, ...], list[str]]:
+    """What escaped from the weak jail, and the sentinels that did not notice."""
     with Sentinels(plan.ids, hasher) as sentinels:
         setting = Setting(
             weakened(plan, sentinels, init),
@@ -81,4 +92,7 @@ def _canary(
             strict=False,
         )
         results = run_profile(setting, CANARY_PROFILE, mode, _canaries())
-    return tuple(attrs.evolve(result, expected=Containment.ESCAPED) for result in results)
+        blind = [name for name in NOTICED_IN_CANARY if name not in sentinels.noticed]
+        disturbed = sentinels.disturb()
+        blind += [name for name in NOTICED_WHEN_DISTURBED if name not in disturbed]
+    return tuple(attrs.evolve(r, expected=Containment.ESCAPED) for r in results), blind

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import marshal
 import os
 import time
 from collections.abc import Callable
@@ -39,6 +40,7 @@ from assay_sandbox.session import JailSession
 __all__ = ["CLAIMED", "EXIT_CODE", "WIDE", "Bench", "Setting"]
 
 MIB = 1024**2
+MARSHAL = 2
 MODULES = (
     "report",
     "runner",
@@ -183,7 +185,7 @@ class Bench:
         argv = (python, *flags, *words, self.setting.sentinels.token)
         return Command(
             tuple(word.encode() for word in argv),
-            stdin=json.dumps({**self.facts(), **facts}).encode(),
+            stdin=marshal.dumps({**self.facts(), **facts}, MARSHAL),
             limits=limits,
         )
 
@@ -196,7 +198,7 @@ class Bench:
                 ("probe",),
             )
         channel = self._runner.channels["probe"]
-        channel.send(json.dumps({"module": module, "function": function}).encode())
+        channel.send(f"{module} {function}".encode())
         reply = self._reply(channel)
         if reply is None:
             self.hush()

@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import signal
 import socket
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from assay.api import Hasher, HostIds
+from assay.api import Hasher, HostIds, UsageError
 from assay.api.files import open_root, opened, remove_tree
 
 __all__ = ["SECRET_PREFIX", "Sentinels"]
@@ -37,6 +38,7 @@ class Sentinels:
         self.folder = Path(tempfile.mkdtemp(prefix=f"{self.token}-"))
         self._closers: list[Callable[[], object]] = [self._remove_folder]
         self._contacts: dict[str, int] = {}
+        self.noticed: set[str] = set()
         try:
             self._make()
         except BaseException:
@@ -50,6 +52,8 @@ class Sentinels:
 
     def _make(self) -> None:
         self.folder.chmod(0o711)
+        if not _reachable(self.folder, self._ids):
+            raise UsageError("jails can't get into the temporary folder; set TMPDIR to another one")
         self.private = self.folder / "private"
         self.private.mkdir()
         self.secret = self.private / "secret"
@@ -138,6 +142,20 @@ class Sentinels:
             changed.append("secrets in answers")
         if idle and self.strays():
             changed.append("processes left")
+        self.noticed.update(changed)
+        return changed
+
+    def disturb(self) -> list[str]:
+        """Do to some of them what no jail can, and say which then differ."""
+        self.victim.send_signal(signal.SIGSTOP)
+        # The stop is there when the kernel says so, not when the signal was sent.
+        os.waitid(os.P_PID, self.victim.pid, os.WSTOPPED | os.WNOWAIT)
+        with self.shared_memory.open("a") as stream:
+            stream.write("x")
+        argv = ["/bin/sh", "-c", "read line", self.token]
+        with subprocess.Popen(argv, stdin=subprocess.PIPE, env={}, cwd="/") as stray:
+            changed = self.changes((), idle=True)
+            stray.communicate()
         return changed
 
     def strays(self) -> int:
@@ -265,6 +283,16 @@ def settings() -> tuple[str, ...]:
             content = b""
         found.append(hashlib.sha256(content).hexdigest())
     return tuple(found)
+
+
+def _reachable(folder: Path, ids: HostIds) -> bool:
+    """Whether a user of these ids can pass through to a folder."""
+    for place in (folder, *folder.absolute().parents):
+        info = place.stat()
+        shift = 6 if info.st_uid == ids.uid else 3 if info.st_gid == ids.gid else 0
+        if not info.st_mode >> shift & 1:
+            return False
+    return True
 
 
 def _stat(path: Path) -> tuple[int, ...]:

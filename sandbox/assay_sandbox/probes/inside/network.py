@@ -1,9 +1,8 @@
 """Attacks through the network and through rare kinds of sockets."""
 
-import errno
 import socket
 
-from .report import Facts, Report
+from .report import Facts, Report, name_of
 
 SECONDS = 0.3
 ORDINARY = (0, 1, 2, 10)
@@ -29,7 +28,7 @@ def reach_network(report: Report, facts: Facts) -> None:
     try:
         names = {name for _, name in socket.if_nameindex()} - {"lo"}
     except OSError as error:
-        report.refused("other interfaces", errno.errorcode.get(error.errno or 0, "?"))
+        report.refused("other interfaces", name_of(error))
     else:
         if names:
             report.open("other interfaces", sorted(names))
@@ -42,7 +41,7 @@ def connect(report: Report, label: str, family: int, address: "tuple[str, int]")
     try:
         end = socket.socket(family, socket.SOCK_STREAM)
     except OSError as error:
-        report.refused(label, errno.errorcode.get(error.errno or 0, "?"))
+        report.refused(label, name_of(error))
         return
     with end:
         end.settimeout(SECONDS)
@@ -51,7 +50,7 @@ def connect(report: Report, label: str, family: int, address: "tuple[str, int]")
         except TimeoutError:
             report.refused(label, "ETIMEDOUT")
         except OSError as error:
-            report.refused(label, errno.errorcode.get(error.errno or 0, "?"))
+            report.refused(label, name_of(error))
         else:
             report.open(label)
 
@@ -73,7 +72,7 @@ def odd_sockets(report: Report, facts: Facts) -> None:
             try:
                 socket.socket(family, kind).close()
             except OSError as error:
-                met.add(errno.errorcode.get(error.errno or 0, "?"))
+                met.add(name_of(error))
             else:
                 opened.append(family)
     if opened:

@@ -1,19 +1,28 @@
 """What a probe tells the host: single attempts, and how each one ended.
 
 An attempt that meets an error of the system's was refused. Any other exception is a fault of
-the probe, which then gives no answer at all.
+the probe, which then gives no answer at all. Few modules are imported, and late, because
+starting Python is most of what a probe costs.
 """
 
-import ctypes
 import errno
 import os
-from collections.abc import Callable
-from typing import Any
 
-Facts = dict[str, Any]
-"""What the host lets an attacker know: names and places of its sentinels, claimed limits."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Facts = dict[str, Any]
+else:
+    Facts = dict
 
 MOST_TEXT = 400
+
+
+def name_of(error: OSError) -> str:
+    """The name of a system's error."""
+    return errno.errorcode.get(error.errno or 0, "unknown")
 
 
 class Report:
@@ -39,21 +48,23 @@ class Report:
         """What was there to see, for the host to judge."""
         self.checks.append((label, "seen", str(value)[:MOST_TEXT]))
 
-    def attempt(self, label: str, action: Callable[..., object], *arguments: Any) -> None:
+    def attempt(self, label: str, action: "Callable[..., object]", *arguments: "Any") -> None:
         """Do what must be refused."""
         try:
             value = action(*arguments)
         except OSError as error:
-            self.refused(label, errno.errorcode.get(error.errno or 0, str(error.errno)))
+            self.refused(label, name_of(error))
         else:
             self.open(label, value)
 
-    def call(self, label: str, number: int, *arguments: "int | bytes | Any") -> None:
+    def call(self, label: str, number: int, *arguments: "Any") -> None:
         """Make a system call that must be refused."""
-        self.attempt(label, lambda: self.system_call(number, *arguments))
+        self.attempt(label, self.system_call, number, *arguments)
 
-    def system_call(self, number: int, *arguments: "int | bytes | Any") -> int:
+    def system_call(self, number: int, *arguments: "Any") -> int:
         """A system call by number, arguments in full width; raises OSError."""
+        import ctypes
+
         if self._libc is None:
             self._libc = ctypes.CDLL(None, use_errno=True)
         ctypes.set_errno(0)
@@ -63,14 +74,14 @@ class Report:
             raise OSError(ctypes.get_errno(), "")
         return int(result)
 
-    def call_in_child(self, label: str, number: int, *arguments: "int | bytes | Any") -> None:
+    def call_in_child(self, label: str, number: int, *arguments: "Any") -> None:
         """Make a system call in a process of its own, which it may change for good."""
         read, write = os.pipe()
         if os.fork() == 0:
             try:
                 self.system_call(number, *arguments)
             except OSError as error:
-                os.write(write, errno.errorcode.get(error.errno or 0, "?").encode())
+                os.write(write, name_of(error).encode())
             else:
                 os.write(write, b"open")
             finally:
