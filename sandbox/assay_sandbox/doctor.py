@@ -1,6 +1,6 @@
 """What this host gives to jails, what it lacks, and the one line that mends it.
 
-Every check reads; none needs root, changes anything or starts a jail.
+No check needs root, changes anything that stays, or starts a jail.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from assay.api import Finding, SandboxUnavailable
 from assay_sandbox.launch import nsjail_program
+from assay_sandbox.memory import memory_layer
 from assay_sandbox.node import find_node
 from assay_sandbox.policy import policy_of_this_host
 
@@ -131,17 +132,13 @@ def _policy() -> Finding:
     return Finding(layer, PRESENT, machine, "system calls are an allow-list")
 
 
-def _cgroups() -> Finding:
-    layer = "cgroups"
-    follows = "memory is bounded per process, and in total by processes x memory only"
-    root = Path("/sys/fs/cgroup")
-    if (root / "cgroup.controllers").exists():
-        found = "version 2"
-    elif (root / "memory").is_dir():
-        found = "version 1"
+def _memory() -> Finding:
+    memory = memory_layer()
+    if memory.state == PRESENT:
+        follows = "the kernel bounds what a jail holds altogether"
     else:
-        found = "not mounted"
-    return Finding(layer, DEGRADED, f"{found}, not used", follows)
+        follows = "what a jail holds altogether is measured, and bounded some milliseconds late"
+    return Finding("memory", memory.state, memory.found, follows, memory.fix)
 
 
 def _openat2() -> Finding:
@@ -239,7 +236,7 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
     _ids,
     _policy,
     _mount_interface,
-    _cgroups,
+    _memory,
     _openat2,
     _init,
     _temporary_folder,

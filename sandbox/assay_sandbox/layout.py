@@ -14,10 +14,11 @@ from pathlib import Path
 from attrs import frozen
 
 from assay.api import JailSpec, Mount, MountKind, SandboxFailed
+from assay_sandbox.disk import Held
 from assay_sandbox.profiles import PROFILES
 from assay_sandbox.textproto import Message
 
-__all__ = ["Expected", "Layout", "layout_of", "system_layout"]
+__all__ = ["Expected", "Layout", "disk_bound", "layout_of", "memory_room", "system_layout"]
 
 INIT_PATH = "/.assay/init.py"
 RESERVED = ("/bin", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/sbin", "/usr")
@@ -137,6 +138,22 @@ def layout_of(spec: JailSpec, init: bytes) -> Layout:
             raise SandboxFailed("mounts", f"profile {spec.profile.value} has no writable mounts")
         _mount(builder, mount, rules.inodes)
     return Layout(tuple(builder.mounts), tuple(builder.expected))
+
+
+def memory_room(spec: JailSpec) -> int:
+    """Bytes that the jail's file systems in memory can hold."""
+    rules = PROFILES[spec.profile]
+    mounts = (*spec.runtime.mounts, *spec.mounts)
+    sizes = (mount.size for mount in mounts if mount.kind is MountKind.TMPFS)
+    return spec.limits.tmp + rules.shared_memory + sum(sizes)
+
+
+def disk_bound(spec: JailSpec) -> tuple[tuple[str, ...], Held]:
+    """The jail's writable trees on the host's disk, and what they may hold together."""
+    rules = PROFILES[spec.profile]
+    trees = [mount for mount in spec.mounts if mount.writable and mount.kind is MountKind.TREE]
+    size = sum(mount.size or rules.disk for mount in trees)
+    return tuple(mount.source for mount in trees), Held(size, rules.disk_entries)
 
 
 def _system(builder: _Builder) -> None:

@@ -24,20 +24,23 @@ class ProfileRules:
 
     `writable_mounts`: mounts may be writable. `loopback`: the network may be its own
     loopback. `shared_memory`: size of /dev/shm, 0 for none. `inodes`: files on each tmpfs.
+    `disk` and `disk_entries`: what all writable trees together may hold.
     """
 
     writable_mounts: bool
     loopback: bool
     shared_memory: int
     inodes: int
+    disk: int = 0
+    disk_entries: int = 0
 
 
 PROFILES: dict[Profile, ProfileRules] = {
-    Profile.AGENT: ProfileRules(True, True, 16 * MIB, 16384),
+    Profile.AGENT: ProfileRules(True, True, 16 * MIB, 16384, 1024 * MIB, 100_000),
     Profile.VISIBLE: ProfileRules(False, True, 16 * MIB, 8192),
     Profile.HIDDEN: ProfileRules(False, True, 16 * MIB, 8192),
     Profile.WORKER: ProfileRules(False, False, 0, 1024),
-    Profile.BUILD: ProfileRules(True, False, 16 * MIB, 65536),
+    Profile.BUILD: ProfileRules(True, False, 16 * MIB, 65536, 1024 * MIB, 100_000),
 }
 
 

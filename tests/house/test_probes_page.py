@@ -52,7 +52,7 @@ def test_each_probe_is_complete_and_has_its_program() -> None:
     for attack in attacks():
         probe = attack.probe
         assert attack.program or attack.drive
-        assert probe.threat and probe.how and probe.layers and probe.profiles
+        assert all((probe.threat, probe.how, probe.layers, probe.profiles))
         assert set(probe.layers) <= set(LAYERS)
         contained = {probe.root, probe.user} == {Containment.CONTAINED}
         assert contained == (not probe.why)

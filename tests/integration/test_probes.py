@@ -16,7 +16,8 @@ from support.json_schema import problems
 from assay.api import Containment, Profile, UsageError
 from assay.builtin.hasher import TreeHasher
 from assay.schemas import schema
-from assay_sandbox.probes.sentinels import Sentinels, mounts
+from assay_sandbox.probes.host_state import mounts
+from assay_sandbox.probes.sentinels import Sentinels
 
 # As root under every profile; as an ordinary user under the two that differ most.
 ORDINARY = ("--profile", "agent", "--profile", "worker")

@@ -15,6 +15,7 @@ from assay.api import Limits, OutcomeStatus, Profile, SandboxFailed, SandboxUnav
 from assay_sandbox import doctor, elf, layout, policy, profiles, testtools
 from assay_sandbox.capture import StreamCapture
 from assay_sandbox.channel import SocketChannel
+from assay_sandbox.guard import Reached
 from assay_sandbox.layout import Expected, unescape
 from assay_sandbox.mounted import check_mounts
 from assay_sandbox.nsjail_log import read_log
@@ -86,15 +87,21 @@ def captured(data: bytes = b"", cap: int = 100) -> StreamCapture:
     return stream
 
 
+WALL = Reached(OutcomeStatus.TIMED_OUT, "wall", "supervisor")
+CANCELLED = Reached(OutcomeStatus.CANCELLED, "", "supervisor")
+OOM = Reached(OutcomeStatus.MEMORY_LIMIT, "memory", "cgroup")
+
+
 @pytest.mark.parametrize(
     ("record", "ended_by", "data", "status"),
     [
         (Record(exit_code=0), None, b"", OutcomeStatus.EXITED),
         (Record(exit_code=137), None, b"", OutcomeStatus.EXITED),
         (Record(signal=9), None, b"", OutcomeStatus.SIGNALLED),
-        (Record(signal=9), (OutcomeStatus.TIMED_OUT, "wall"), b"", OutcomeStatus.TIMED_OUT),
-        (Record(exit_code=0), (OutcomeStatus.TIMED_OUT, "wall"), b"", OutcomeStatus.TIMED_OUT),
-        (Record(signal=9), (OutcomeStatus.CANCELLED, ""), b"", OutcomeStatus.CANCELLED),
+        (Record(signal=9), WALL, b"", OutcomeStatus.TIMED_OUT),
+        (Record(exit_code=0), WALL, b"", OutcomeStatus.TIMED_OUT),
+        (Record(signal=9), CANCELLED, b"", OutcomeStatus.CANCELLED),
+        (Record(exit_code=0), OOM, b"", OutcomeStatus.MEMORY_LIMIT),
         (Record(exit_code=0), None, b"x" * 101, OutcomeStatus.OUTPUT_LIMIT),
         (Record(signal=signal.SIGXCPU, cpu=30.0), None, b"", OutcomeStatus.TIMED_OUT),
         (Record(signal=signal.SIGXCPU, cpu=0.1), None, b"", OutcomeStatus.SIGNALLED),
@@ -104,7 +111,7 @@ def captured(data: bytes = b"", cap: int = 100) -> StreamCapture:
 )
 def test_outcomes(
     record: Record,
-    ended_by: tuple[OutcomeStatus, str] | None,
+    ended_by: Reached | None,
     data: bytes,
     status: OutcomeStatus,
 ) -> None:

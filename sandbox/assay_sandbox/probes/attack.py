@@ -16,7 +16,7 @@ from assay.api import (
     Profile,
     Runtime,
 )
-from assay_sandbox.launch import LaunchPlan
+from assay_sandbox.configuration import LaunchPlan
 from assay_sandbox.probes.bench import WIDE, Setting
 from assay_sandbox.probes.canary import weakened
 from assay_sandbox.probes.catalogue import Attack, attacks, chosen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import marshal
 import os
@@ -41,17 +42,6 @@ __all__ = ["CLAIMED", "EXIT_CODE", "WIDE", "Bench", "Setting"]
 
 MIB = 1024**2
 MARSHAL = 2
-MODULES = (
-    "report",
-    "runner",
-    "files",
-    "processes",
-    "network",
-    "kernel",
-    "limits",
-    "noise",
-    "traps",
-)
 START = "import sys; sys.path.insert(0, '/probe'); from inside.runner import main; main()"
 REPLY_BYTES = 64 * 1024
 REPLY_SECONDS = 20.0
@@ -83,6 +73,14 @@ WIDE = attrs.evolve(
 """What the weakened jail has instead, while probes go on to believe the other ones."""
 
 
+@functools.cache
+def _programs() -> dict[str, bytes]:
+    """The text of everything that runs inside, by file name."""
+    folder = resources.files("assay_sandbox.probes") / "inside"
+    files = (file for file in folder.iterdir() if file.name.endswith(".py"))
+    return {file.name: file.read_bytes() for file in sorted(files, key=lambda file: file.name)}
+
+
 @frozen
 class Setting:
     """What all benches of one run share.
@@ -112,17 +110,27 @@ class Bench:
     _runner: JailProcess | None = None
 
     def __enter__(self) -> Bench:
-        if PROFILES[self.profile].writable_mounts:
-            self.workspace = self.setting.sentinels.folder / "workspace"
-            self.workspace.mkdir()
-            os.chown(self.workspace, self.setting.ids.uid, self.setting.ids.gid)
+        self.renew()
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.end()
+        self._remove_workspace()
+
+    def renew(self) -> None:
+        """End the jail, and have an empty workspace where the profile has one."""
+        self.end()
+        self._remove_workspace()
+        if PROFILES[self.profile].writable_mounts:
+            self.workspace = self.setting.sentinels.folder / "workspace"
+            self.workspace.mkdir()
+            os.chown(self.workspace, self.setting.ids.uid, self.setting.ids.gid)
+
+    def _remove_workspace(self) -> None:
         if self.workspace is not None:
             with opened(open_root(self.workspace.parent)) as parent:
                 remove_tree(parent, self.workspace.name)
+            self.workspace = None
 
     def end(self) -> None:
         """End the jail; the next probe gets a new one."""
@@ -132,20 +140,16 @@ class Bench:
 
     def spec(self, **changes: Any) -> JailSpec:
         """The jail of this profile."""
-        root = resources.files("assay_sandbox.probes") / "inside"
         programs = [
-            Mount(
-                f"/probe/inside/{name}.py",
-                MountKind.FILE,
-                content=(root / f"{name}.py").read_bytes(),
-            )
-            for name in MODULES
+            Mount(f"/probe/inside/{name}", MountKind.FILE, content=content)
+            for name, content in _programs().items()
         ]
         fixture = self.setting.sentinels.fixture
         mounts = [*programs, Mount("/fixture", MountKind.TREE, source=str(fixture))]
         if self.workspace is not None:
             source = str(self.workspace)
-            mounts.append(Mount("/workspace", MountKind.TREE, source=source, writable=True))
+            size = self.setting.limits.tmp
+            mounts.append(Mount("/workspace", MountKind.TREE, source, size=size, writable=True))
         spec = JailSpec(
             self.profile, self.setting.runtime, tuple(mounts), limits=self.setting.limits
         )
@@ -283,4 +287,4 @@ class Bench:
         with contextlib.suppress(SandboxFailed):
             self.end()
         self._session = self._runner = None
-        return [Check("jail", "silent", f"it failed at {failed.stage}")]
+        return [Check(f"the jail failed at {failed.stage}", "silent")]

@@ -13,8 +13,10 @@ from collections.abc import Callable
 import attrs
 
 from assay.api import JailSpec, SandboxFailed
-from assay_sandbox.launch import LaunchPlan, launch
-from assay_sandbox.layout import layout_of
+from assay_sandbox.configuration import LaunchPlan
+from assay_sandbox.launch import launch
+from assay_sandbox.layout import layout_of, memory_room
+from assay_sandbox.memory import open_hold
 from assay_sandbox.policy import Policy
 from assay_sandbox.probes.sentinels import Sentinels
 from assay_sandbox.session import JailSession
@@ -41,7 +43,8 @@ def weakened(
             )
         )
         layout = attrs.evolve(layout, mounts=(*layout.mounts, *holes))
-        jail = launch(weak, layout, loopback=True)
+        hold = open_hold(plan.memory, spec.limits, memory_room(spec))
+        jail = launch(weak, layout, hold, loopback=True)
         try:
             _, inside = jail.handshake()
             if inside != plan.ids:

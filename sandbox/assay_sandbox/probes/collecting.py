@@ -46,6 +46,7 @@ TOO_DEEP = 100
 
 def replaced(bench: Bench, program: str) -> list[Check]:
     """Nothing that took a result's place is read as a result."""
+    bench.renew()
     checks = [check for check in bench.alone(program).checks if check.state == "silent"]
     bench.end()
     for name in RESULTS:
@@ -60,6 +61,7 @@ def replaced(bench: Bench, program: str) -> list[Check]:
 
 def traps(bench: Bench, program: str) -> list[Check]:
     """The tree that a dead jail left is read to its end, and everything odd refused by kind."""
+    bench.renew()
     checks = [check for check in bench.alone(program).checks if check.state == "silent"]
     bench.end()
     refused, ended = _scan(bench, TreeLimits())
@@ -91,6 +93,7 @@ def _scan(bench: Bench, limits: TreeLimits) -> tuple[dict[str, RefusedKind], boo
 
 def swapped(bench: Bench, program: str) -> list[Check]:
     """While names change under the host, it reads a plain file or refuses."""
+    bench.renew()
     reads: list[bytes] = []
 
     def race(process: JailProcess) -> None:
@@ -117,6 +120,7 @@ def swapped(bench: Bench, program: str) -> list[Check]:
 
 def through_link(bench: Bench, program: str) -> list[Check]:
     """A mount whose place a jail made into a link is refused before anything starts."""
+    bench.renew()
     silent = [check for check in bench.alone(program).checks if check.state == "silent"]
     bench.end()
     place = f"/workspace/sub/{bench.setting.sentinels.token}"

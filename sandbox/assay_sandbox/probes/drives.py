@@ -33,11 +33,22 @@ EXIT_CODES = (0, 1, 7, 127, 137, 139, 143, 255)
 
 
 def limited(bench: Bench, program: str) -> list[Check]:
-    """A probe that a limit may end before it can report."""
+    """A probe that a limit of the whole jail may end before it can report."""
     ran = bench.alone(program)
-    if ran.outcome.status is OutcomeStatus.MEMORY_LIMIT:
-        return [Check("limit", "refused", ran.outcome.enforced_by.get("memory", "cgroup"))]
+    if ran.outcome.status in (OutcomeStatus.MEMORY_LIMIT, OutcomeStatus.DISK_LIMIT):
+        # The kernel may have chosen the init, and a jail without one is at its end.
+        bench.end()
+        return [Check(limit, "refused", by) for limit, by in ran.outcome.enforced_by.items()]
     return ran.checks
+
+
+def filled(bench: Bench, program: str) -> list[Check]:
+    """The same in a workspace of its own, as a full one ends whatever comes next."""
+    bench.renew()
+    try:
+        return limited(bench, program)
+    finally:
+        bench.renew()
 
 
 def by_outcome(
@@ -171,6 +182,7 @@ def loopback(bench: Bench, program: str) -> list[Check]:
 DRIVES: dict[str, Drive] = {
     "broken-frames": broken_frames,
     "exit-codes": exit_codes,
+    "filled": filled,
     "forged": forged,
     "full-channel": full_channel,
     "growing-forks": growing_forks,

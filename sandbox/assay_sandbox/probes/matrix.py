@@ -37,8 +37,8 @@ LAYER_OF = {
 _BY_ERROR = {error: layer for layer, errors in LAYER_OF.items() for error in errors}
 LAYERS = (
     *("mount namespace", "read-only mounts", "pid namespace", "network namespace"),
-    *("user namespace", "seccomp", "rlimit", "tmpfs size", "cgroup", "supervisor", "init"),
-    *("collector", "store", "watchdog", "no terminal"),
+    *("user namespace", "seccomp", "rlimit", "tmpfs size", "cgroup", "systemd scope"),
+    *("watchdog", "supervisor", "init", "collector", "store", "no terminal"),
 )
 
 
@@ -109,9 +109,15 @@ def layers_seen(checks: Iterable[Check]) -> tuple[str, ...]:
     seen = set()
     for check in checks:
         if check.state == "refused":
-            layer = _BY_ERROR.get(check.detail, check.detail)
-            seen.add(layer if layer in LAYERS else "kernel")
+            seen.add(_layer(check.detail))
     return tuple(layer for layer in (*LAYERS, "kernel") if layer in seen)
+
+
+def _layer(detail: str) -> str:
+    """The layer that a refusal shows, by the error or by the name that it gives."""
+    layer = _BY_ERROR.get(detail, detail)
+    known = (name for name in LAYERS if layer == name or layer.startswith(f"{name} "))
+    return next(known, "kernel")
 
 
 def found(checks: Iterable[Check], changed: Iterable[str]) -> tuple[str, ...]:

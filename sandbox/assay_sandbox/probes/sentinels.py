@@ -6,7 +6,6 @@ counts is that our own objects are as they were, and that nothing with the token
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
 import signal
@@ -18,13 +17,20 @@ from pathlib import Path
 
 from assay.api import Hasher, HostIds, UsageError
 from assay.api.files import open_root, opened, remove_tree
+from assay_sandbox.probes.host_state import (
+    control_groups,
+    mount_table,
+    mounts,
+    reachable,
+    settings,
+    stat_of,
+    with_token,
+)
 
 __all__ = ["SECRET_PREFIX", "Sentinels"]
 
 SECRET_PREFIX = "assay-secret-"
 FIXTURE = {"a.txt": "alpha\n", "sub/b.txt": "beta\n", "run.sh": "#!/bin/sh\nexit 0\n"}
-STEADY_PLACES = ("/", "/usr", "/etc", "/proc", "/dev", "/tmp", "/home", "/sys")
-SETTINGS = ("kernel/core_pattern", "kernel/hostname", "kernel/domainname", "kernel/modprobe")
 
 
 class Sentinels:
@@ -52,7 +58,7 @@ class Sentinels:
 
     def _make(self) -> None:
         self.folder.chmod(0o711)
-        if not _reachable(self.folder, self._ids):
+        if not reachable(self.folder, self._ids):
             raise UsageError("jails can't get into the temporary folder; set TMPDIR to another one")
         self.private = self.folder / "private"
         self.private.mkdir()
@@ -152,8 +158,11 @@ class Sentinels:
         os.waitid(os.P_PID, self.victim.pid, os.WSTOPPED | os.WNOWAIT)
         with self.shared_memory.open("a") as stream:
             stream.write("x")
-        argv = ["/bin/sh", "-c", "read line", self.token]
-        with subprocess.Popen(argv, stdin=subprocess.PIPE, env={}, cwd="/") as stray:
+        argv = ["/bin/sh", "-c", "echo up; read line", self.token]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(argv, stdin=pipe, stdout=pipe, env={}, cwd="/") as stray:
+            assert stray.stdout is not None
+            stray.stdout.readline()
             changed = self.changes((), idle=True)
             stray.communicate()
         return changed
@@ -173,7 +182,7 @@ class Sentinels:
 
     def _looks(self) -> dict[str, Callable[[], object]]:
         return {
-            "secret file": lambda: (self.secret.read_bytes(), _stat(self.secret)),
+            "secret file": lambda: (self.secret.read_bytes(), stat_of(self.secret)),
             "fixture digest": self._fixture_digest,
             "process": self._victim_state,
             "socket": lambda: self._accepted("socket", self._path_socket),
@@ -182,10 +191,10 @@ class Sentinels:
             "UDP port": self._received,
             "shared memory": lambda: (
                 self.shared_memory.read_bytes(),
-                _stat(self.shared_memory),
+                stat_of(self.shared_memory),
             ),
-            "mount table": lambda: mounts(Path("/proc/self/mountinfo").read_text(), self.token),
-            "cgroup tree": self._cgroups,
+            "mount table": lambda: mounts(mount_table(), self.token),
+            "cgroup tree": lambda: control_groups(self.token),
             "temporary folders": self._temporary,
             "kernel settings": settings,
         }
@@ -206,7 +215,7 @@ class Sentinels:
         finally:
             os.close(root)
         digest = manifest.ref.digest if manifest is not None else "refused"
-        return digest, [_stat(path) for path in sorted(self.fixture.rglob("*"))]
+        return digest, [stat_of(path) for path in sorted(self.fixture.rglob("*"))]
 
     def _victim_state(self) -> object:
         number = self.victim.pid
@@ -233,25 +242,10 @@ class Sentinels:
         except BlockingIOError:
             return self._contacts.get("udp", 0)
 
-    def _cgroups(self) -> object:
-        own = Path("/proc/self/cgroup").read_text()
-        root = Path("/sys/fs/cgroup")
-        places = [
-            root,
-            *(root / line.split(":", 2)[2].strip().lstrip("/") for line in own.split("\n") if line),
-        ]
-        return own, [self._with_token(place) for place in places]
-
     def _temporary(self) -> object:
         places = {Path(tempfile.gettempdir()), *map(Path, ("/tmp", "/var/tmp", "/dev/shm", "/run"))}
         below = (self.folder, self.private, self.fixture)
-        return [self._with_token(place) for place in (*sorted(places), *below)]
-
-    def _with_token(self, folder: Path) -> list[str]:
-        try:
-            return sorted(name for name in os.listdir(folder) if self.token in name)
-        except OSError:
-            return []
+        return [with_token(place, self.token) for place in (*sorted(places), *below)]
 
     def close(self) -> None:
         """Remove all of them."""
@@ -264,37 +258,3 @@ class Sentinels:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-
-def mounts(mountinfo: str, token: str) -> tuple[frozenset[str], int]:
-    """The mounts that hold the system's folders, with their flags, and how many bear the token."""
-    lines = [line.split(" ") for line in mountinfo.splitlines()]
-    steady = frozenset(" ".join(fields[:6]) for fields in lines if fields[4] in STEADY_PLACES)
-    return steady, sum(token in " ".join(fields) for fields in lines)
-
-
-def settings() -> tuple[str, ...]:
-    """Names and hooks of the kernel, as digests."""
-    found = []
-    for name in SETTINGS:
-        try:
-            content = Path("/proc/sys", name).read_bytes()
-        except OSError:
-            content = b""
-        found.append(hashlib.sha256(content).hexdigest())
-    return tuple(found)
-
-
-def _reachable(folder: Path, ids: HostIds) -> bool:
-    """Whether a user of these ids can pass through to a folder."""
-    for place in (folder, *folder.absolute().parents):
-        info = place.stat()
-        shift = 6 if info.st_uid == ids.uid else 3 if info.st_gid == ids.gid else 0
-        if not info.st_mode >> shift & 1:
-            return False
-    return True
-
-
-def _stat(path: Path) -> tuple[int, ...]:
-    info = os.stat(path, follow_symlinks=False)
-    return info.st_mode, info.st_ino, info.st_nlink, info.st_size, info.st_mtime_ns, info.st_uid

@@ -6,9 +6,10 @@ import time
 
 from .report import Facts, Report, name_of
 
-MIB = 1024**2
 SIGKILL = 9
 FACTOR = 2
+WHILE = 0.4
+"""Seconds for a watchdog to look; what holds longer than that is held."""
 LOWEST_BOUND = 10**6
 
 
@@ -73,43 +74,6 @@ def thread_bomb(report: Report, facts: Facts) -> None:
     judge(report, "threads", met)
 
 
-def memory_of_one(report: Report, facts: Facts) -> None:
-    """More memory in one process than the limit allows."""
-    held: list[bytearray] = []
-    met = ""
-    try:
-        while len(held) * 4 * MIB < facts["limits"]["memory"] * FACTOR:
-            held.append(bytearray(4 * MIB))
-    except MemoryError:
-        met = "ENOMEM"
-    held.clear()
-    judge(report, "memory of one process", met)
-
-
-def memory_of_all(report: Report, facts: Facts) -> None:
-    """As much memory as the limit allows, in each of several processes."""
-    share = facts["limits"]["memory"] // 2
-    children, ready = [], []
-    for _ in range(4):
-        read, write = os.pipe()
-        child = os.fork()
-        if child == 0:
-            held = bytearray(share)
-            os.write(write, b"%d" % len(held))
-            time.sleep(30)
-        os.close(write)
-        children.append(child)
-        ready.append(read)
-    full = sum(1 for read in ready if os.read(read, 20))
-    for child in children:
-        os.kill(child, SIGKILL)
-        os.waitpid(child, 0)
-    if full * share > facts["limits"]["memory"]:
-        report.partial("memory of all processes", f"{full * share // MIB} MiB were held")
-    else:
-        report.refused("memory of all processes", "cgroup")
-
-
 def fill_tmp(report: Report, facts: Facts) -> None:
     """More bytes and more files on each tmpfs than it is meant to hold."""
     for folder in ("/tmp", "/dev/shm"):
@@ -164,16 +128,21 @@ def crowd(folder: str, most: int) -> str:
 
 
 def fill_workspace(report: Report, facts: Facts) -> None:
-    """More bytes and files in the workspace than /tmp may hold, and then no more."""
-    size = facts["limits"]["disk"]
-    for label, met in (
-        ("bytes in the workspace", fill("/workspace", size * FACTOR)),
-        ("files in the workspace", crowd("/workspace", 2000)),
-    ):
-        if met:
-            report.refused(label, met)
-        else:
-            report.partial(label, "bounded per file only")
+    """Twice what the workspace may hold, for a while."""
+    size = facts["limits"]["disk"] * FACTOR
+    block, met = bytes(256 * 1024), ""
+    for number in range(size // (2 * len(block))):
+        descriptor = os.open(f"/workspace/fill-{number}", os.O_CREAT | os.O_WRONLY)
+        try:
+            for _ in range(2):
+                os.write(descriptor, block)
+        except OSError as error:
+            met = name_of(error)
+            break
+        finally:
+            os.close(descriptor)
+    time.sleep(WHILE)
+    judge(report, "bytes in the workspace", met)
 
 
 def huge_files(report: Report, facts: Facts) -> None:
@@ -236,31 +205,6 @@ def timers(report: Report, facts: Facts) -> None:
             met = name_of(error)
             break
     judge(report, "timers", met)
-
-
-def queues(report: Report, facts: Facts) -> None:
-    """Message queues: memory of the kernel that counts against no process."""
-    queues, held, met = [], 0, ""
-    block = (8000).to_bytes(8, "little") + bytes(8000)
-    for _ in range(16):
-        try:
-            queue = report.system_call(68, 0, 0o1600)
-        except OSError as error:
-            met = name_of(error)
-            break
-        queues.append(queue)
-        try:
-            while True:
-                report.system_call(69, queue, block, 8000, 0o4000)
-                held += 8000
-        except OSError:
-            continue
-    for queue in queues:
-        report.system_call(71, queue, 0, 0)
-    if met:
-        report.refused("message queues", met)
-    else:
-        report.partial("message queues", f"{held // 1024} KiB in {len(queues)} queues")
 
 
 def processor_time(report: Report, facts: Facts) -> None:
