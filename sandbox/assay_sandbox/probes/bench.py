@@ -44,13 +44,13 @@ MIB = 1024**2
 MARSHAL = 2
 START = "import sys; sys.path.insert(0, '/probe'); from inside.runner import main; main()"
 REPLY_BYTES = 64 * 1024
-REPLY_SECONDS = 20.0
+REPLY_SECONDS = 60.0
 SUITE = "suite-under-probe"
 EXIT_CODE = 9
 """With what a probe that ran alone ends, so that no other end passes for its own."""
 
 CLAIMED = Limits(
-    wall=3.0,
+    wall=20.0,
     cpu=5,
     memory=64 * MIB,
     processes=24,
@@ -198,7 +198,7 @@ class Bench:
         module, _, function = program.partition(".")
         if self._runner is None or self._runner.finished:
             self._runner = self.session.start(
-                self.command("ask", limits=attrs.evolve(self.setting.limits, wall=60.0)),
+                self.command("ask", limits=attrs.evolve(self.setting.limits, wall=600.0)),
                 ("probe",),
             )
         channel = self._runner.channels["probe"]

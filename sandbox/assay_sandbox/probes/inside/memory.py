@@ -35,7 +35,7 @@ def memory_of_all(report: Report, facts: Facts) -> None:
         held = bytearray(share)
         os.write(write, b"%d" % len(held))
 
-    full = together(6, hold)
+    full = sum(1 for answer in together(6, hold) if answer)
     report.open("memory of all processes", f"{full * share // MIB} MiB were held")
 
 
@@ -53,11 +53,14 @@ def socket_buffers(report: Report, facts: Facts) -> None:
                 for end in pairs[-1]:
                     end.setblocking(False)
                     fill_socket(end, block)
-        except OSError:
-            os.write(write, b"%d" % len(pairs))
+        except OSError as error:
+            os.write(write, name_of(error).encode())
 
-    full = together(facts["limits"]["processes"] - 4, hold)
-    report.partial("buffers of sockets", f"filled in {full} processes")
+    met = together(facts["limits"]["processes"] - 4, hold)
+    if set(met) <= {b"EMFILE"}:
+        report.partial("buffers of sockets", f"filled in {len(met)} processes")
+    else:
+        report.refused("buffers of sockets", "cgroup")
 
 
 def fill_socket(end: "Any", block: bytes) -> None:
@@ -69,8 +72,8 @@ def fill_socket(end: "Any", block: bytes) -> None:
         return
 
 
-def together(processes: int, hold: "Callable[[int], None]") -> int:
-    """Have so many processes hold something for a while; how many of them did."""
+def together(processes: int, hold: "Callable[[int], None]") -> list[bytes]:
+    """Have so many processes hold something for a while; what each says, or nothing."""
     children, ready = [], []
     for _ in range(processes):
         read, write = os.pipe()
@@ -81,12 +84,12 @@ def together(processes: int, hold: "Callable[[int], None]") -> int:
         os.close(write)
         children.append(child)
         ready.append(read)
-    full = sum(1 for read in ready if os.read(read, 20))
+    answers = [os.read(read, 20) for read in ready]
     time.sleep(WHILE)
     for child in children:
         os.kill(child, SIGKILL)
         os.waitpid(child, 0)
-    return full
+    return answers
 
 
 def queues(report: Report, facts: Facts) -> None:

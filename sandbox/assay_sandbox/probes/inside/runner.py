@@ -13,7 +13,7 @@ import time
 
 from .report import Facts, Report
 
-SECONDS = 8.0
+SECONDS = 20.0
 MOST_BYTES = 60_000
 SIGKILL = 9
 
