@@ -71,4 +71,8 @@ def test_only_the_canary_can_weaken_a_jail() -> None:
         if path.suffix == ".py" and relative(path).split("/")[0] in ("core", "graders", "sandbox")
         if WEAK.search(text_of(path) or "")
     }
-    assert {path.rpartition("/")[2] for path in found} == {"attack.py", "canary.py", "launch.py"}
+    assert {path.rpartition("/")[2] for path in found} == {
+        "attack.py",
+        "canary.py",
+        "configuration.py",
+    }
