@@ -30,8 +30,9 @@ def test_nothing_escapes_and_the_canary_sees(tmp_path: Path) -> None:
     document = json.loads(ran.out)
     assert problems(schema("probe-output"), document) == []
     odd = [row for row in document["matrix"] if row["containment"] != "contained"]
-    assert ran.code == document["exit_code"] == 0, odd
-    assert document["canary"]["blind"] == []
+    worse = [row for row in odd if (row["containment"], row["expected"]) != ("partial", "partial")]
+    assert (worse, document["canary"]["blind"]) == ([], [])
+    assert ran.code == document["exit_code"] == 0
     assert not document["void"]
     assert {row["containment"] for row in odd} <= {"partial"}
     assert document["counts"]["ESCAPED"] == document["counts"]["no-answer"] == 0

@@ -44,7 +44,11 @@ MIB = 1024**2
 MARSHAL = 2
 START = "import sys; sys.path.insert(0, '/probe'); from inside.runner import main; main()"
 REPLY_BYTES = 64 * 1024
-REPLY_SECONDS = 60.0
+REPLY_SECONDS = 180.0
+PATIENCE, IMPATIENCE = 5.0, 0.1
+"""Seconds that something too large is held: a watchdog on a loaded host needs time to look, and
+in the weakened jail nothing comes."""
+
 SUITE = "suite-under-probe"
 EXIT_CODE = 9
 """With what a probe that ran alone ends, so that no other end passes for its own."""
@@ -178,6 +182,7 @@ class Bench:
             "pid": sentinels.victim.pid,
             "suite": SUITE,
             "exit_code": EXIT_CODE,
+            "patience": PATIENCE if self.setting.strict else IMPATIENCE,
             "shared_memory": PROFILES[self.profile].shared_memory,
             "limits": {**attrs.asdict(CLAIMED), "disk": CLAIMED.tmp},
         }

@@ -8,8 +8,6 @@ from .report import Facts, Report, name_of
 
 SIGKILL = 9
 FACTOR = 2
-WHILE = 0.4
-"""Seconds for a watchdog to look; what holds longer than that is held."""
 LOWEST_BOUND = 10**6
 
 
@@ -141,7 +139,7 @@ def fill_workspace(report: Report, facts: Facts) -> None:
             break
         finally:
             os.close(descriptor)
-    time.sleep(WHILE)
+    time.sleep(facts["patience"])
     judge(report, "bytes in the workspace", met)
 
 

@@ -3,7 +3,7 @@
 import os
 import time
 
-from .limits import FACTOR, SIGKILL, WHILE, judge
+from .limits import FACTOR, SIGKILL, judge
 from .report import Facts, Report, name_of
 
 TYPE_CHECKING = False
@@ -35,7 +35,7 @@ def memory_of_all(report: Report, facts: Facts) -> None:
         held = bytearray(share)
         os.write(write, b"%d" % len(held))
 
-    full = sum(1 for answer in together(6, hold) if answer)
+    full = sum(1 for answer in together(6, hold, facts["patience"]) if answer)
     report.open("memory of all processes", f"{full * share // MIB} MiB were held")
 
 
@@ -56,7 +56,7 @@ def socket_buffers(report: Report, facts: Facts) -> None:
         except OSError as error:
             os.write(write, name_of(error).encode())
 
-    met = together(facts["limits"]["processes"] - 4, hold)
+    met = together(facts["limits"]["processes"] - 4, hold, 0.1)
     if set(met) <= {b"EMFILE"}:
         report.partial("buffers of sockets", f"filled in {len(met)} processes")
     else:
@@ -72,7 +72,7 @@ def fill_socket(end: "Any", block: bytes) -> None:
         return
 
 
-def together(processes: int, hold: "Callable[[int], None]") -> list[bytes]:
+def together(processes: int, hold: "Callable[[int], None]", seconds: float) -> list[bytes]:
     """Have so many processes hold something for a while; what each says, or nothing."""
     children, ready = [], []
     for _ in range(processes):
@@ -85,7 +85,7 @@ def together(processes: int, hold: "Callable[[int], None]") -> list[bytes]:
         children.append(child)
         ready.append(read)
     answers = [os.read(read, 20) for read in ready]
-    time.sleep(WHILE)
+    time.sleep(seconds)
     for child in children:
         os.kill(child, SIGKILL)
         os.waitpid(child, 0)

@@ -69,7 +69,7 @@ def swap(report: Report, facts: Facts) -> None:
     os.symlink(facts["folder"], "bad-dir")
     channel = int(os.environ["ASSAY_CHANNEL_NOISE"])
     os.write(channel, b"\0\0\0\2up")
-    end = time.monotonic() + 3
+    end = time.monotonic() + 15
     while time.monotonic() < end:
         with open("next", "w") as stream:
             stream.write("plain")
