@@ -35,9 +35,12 @@ main()
 
 
 @functools.cache
-def program_bundle(main: str, package: str = "isolation") -> Mount:
-    """`PACKAGE.MAIN` with all that it may import, as /assay/MAIN.pyc."""
-    packages = ("", f".{package}", ".wire")
+def program_bundle(main: str, package: str = "isolation", *more: str) -> Mount:
+    """`PACKAGE.MAIN` with all that it may import, as /assay/MAIN.pyc.
+
+    That is the package itself, `wire`, and the packages `more`.
+    """
+    packages = ("", *(f".{name}" for name in (package, "wire", *more)))
     codes = {f"{_ALIAS}{name}": _compiled("", f"{_ALIAS}{name}") for name in packages}
     for place in packages[1:]:
         for file in sorted(files(f"assay_graders{place}").iterdir(), key=lambda f: f.name):

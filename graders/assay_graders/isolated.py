@@ -1,9 +1,11 @@
-"""Grading with the tests in one jail and the candidate in another."""
+"""Grading Python test files in one jail while the candidate is in another."""
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import attrs
 from attrs import frozen
@@ -14,35 +16,41 @@ from assay.api import (
     GradeContext,
     Grader,
     GraderUnfit,
-    Outcome,
+    Mount,
     OutcomeStatus,
-    Process,
     Profile,
     Session,
-    TestResult,
-    Trust,
 )
 from assay_graders.bundle import program_bundle
 from assay_graders.expected import compare
-from assay_graders.isolated_report import IsolatedReport, decode_isolated_report
 from assay_graders.isolation.protocol import CONFIG, ENVELOPE, WIRE
 from assay_graders.jailed import (
-    LIMITS,
     WORKSPACE,
     base_of,
     probe_session,
     profile_of,
-    read_report,
     require_files,
     settled,
     tool,
 )
 from assay_graders.layout import SplitTree, split_tree
-from assay_graders.measured import facts
-from assay_graders.relay import Relay, RelayLimits
+from assay_graders.processor import claimed_processor
+from assay_graders.two_jails import (
+    MAX_TRIPS,
+    Measured,
+    converse,
+    isolated_facts,
+    judged,
+)
 from assay_graders.wire.frames import MAX_FRAME_BYTES
 
-__all__ = ["ISOLATED_LAYERS", "IsolatedRun", "grade_isolated"]
+__all__ = [
+    "ISOLATED_LAYERS",
+    "IsolatedRun",
+    "TestRunner",
+    "bytecode",
+    "grade_isolated",
+]
 
 ISOLATED_LAYERS = (
     "jail",
@@ -56,13 +64,26 @@ ISOLATED_LAYERS = (
     "values-only",
     "no-code-from-data",
 )
-_MAX_TRIPS = 2_000_000
 _START_SECONDS = 60.0
+
+
+@frozen
+class TestRunner:
+    """What runs the files: `isolation.NAME_runner`, with what it is told beside the rest.
+
+    `file_of` gives the test file of an id.
+    """
+
+    name: str
+    file_of: Callable[[str], str]
+    config: Mapping[str, Any] = {}
 
 
 @frozen
 class IsolatedRun:
     """What to run: test files below the base, folders of the code under test, and bounds."""
+
+    runner: TestRunner
 
     tests: tuple[str, ...]
     expect: tuple[str, ...]
@@ -71,14 +92,7 @@ class IsolatedRun:
     nan: bool
     call_seconds: float
     test_seconds: float
-
-
-@frozen
-class _Measured:
-    outcome: Outcome
-    report: IsolatedReport | None
-    fault: bool
-    relay: Relay
+    forward: tuple[str, ...] = ()
 
 
 def grade_isolated(ctx: GradeContext, grader: Grader, run: IsolatedRun) -> Facts:
@@ -91,140 +105,78 @@ def grade_isolated(ctx: GradeContext, grader: Grader, run: IsolatedRun) -> Facts
         # A test file that the candidate changed is the candidate's code: it is not run.
         tests = tuple(test for test in tests if test not in split.driver_lacks)
     if not tests:
-        results = compare(run.expect, None, file_of)
-        return _facts(ctx, grader, None, results)
+        results = compare(run.expect, None, run.runner.file_of)
+        return isolated_facts(ctx, grader, None, results, ISOLATED_LAYERS)
     measured = _measure(ctx, run, split, tests)
-    if measured.report is None and not measured.fault and measured.outcome.status not in LIMITS:
-        with ctx.jail(Profile.VISIBLE, extra=(program_bundle("driver"),)) as session:
-            probe_session(ctx, session, _driver(ctx, "probe"))
-    if measured.relay.answers == 0 and measured.outcome.status not in LIMITS:
+    if measured.is_silent:
+        with ctx.jail(Profile.VISIBLE, extra=(_driver_program(),)) as session:
+            probe_session(ctx, session, _driver(ctx, run.runner, "probe"))
+    if measured.is_unanswered:
         with ctx.jail(Profile.WORKER, extra=(program_bundle("worker"),)) as session:
-            _probe_worker(ctx, session)
-    return _judged(ctx, grader, run, measured)
+            _probe_worker(ctx, session, run)
+    expect, file_of = run.expect, run.runner.file_of
+    return judged(ctx, grader, expect, file_of, ISOLATED_LAYERS, measured)
 
 
 def _measure(
     ctx: GradeContext, run: IsolatedRun, split: SplitTree, tests: tuple[str, ...]
-) -> _Measured:
-    config = json.dumps(
-        {
-            "base": base_of(run.hidden),
-            "tests": [f"{base_of(run.hidden)}/{test}" for test in tests],
-            "modules": split.modules,
-            "tops": split.tops,
-            "nan": run.nan,
-            "test_seconds": run.test_seconds,
-            "max_trips": _MAX_TRIPS,
-            "max_frame": MAX_FRAME_BYTES + ENVELOPE,
-        }
-    )
+) -> Measured:
+    config = {
+        "base": base_of(run.hidden),
+        "tests": [f"{base_of(run.hidden)}/{test}" for test in tests],
+        "modules": split.modules,
+        "tops": split.tops,
+        "nan": run.nan,
+        "test_seconds": run.test_seconds,
+        "max_trips": MAX_TRIPS,
+        "forward": run.forward,
+        "max_frame": MAX_FRAME_BYTES + ENVELOPE,
+        **run.runner.config,
+    }
     driver_jail = ctx.jail(
         profile_of(run.hidden),
         hidden=run.hidden,
-        extra=(program_bundle("driver"),),
+        extra=(_driver_program(),),
         leave_out=split.driver_lacks,
     )
     with driver_jail as trusted:
         worker_jail = ctx.jail(
             Profile.WORKER, extra=(program_bundle("worker"),), leave_out=split.worker_lacks
         )
-        with worker_jail as untrusted:
-            return _converse(ctx, run, config, sorted(split.modules), trusted, untrusted)
+        with worker_jail as untrusted, claimed_processor() as processor:
+            config["processor"] = processor
+            worker = _worker(ctx, run, sorted(split.modules), processor)
+            drivers = (_driver(ctx, run.runner, json.dumps(config)),)
+            seconds = run.call_seconds
+            return converse(ctx, trusted, untrusted, drivers, worker, seconds, processor)
 
 
-def _converse(
-    ctx: GradeContext,
-    run: IsolatedRun,
-    config: str,
-    modules: list[str],
-    trusted: Session,
-    untrusted: Session,
-) -> _Measured:
-    command = _worker(ctx, run, modules)
-
-    def start(seconds: float) -> Process:
-        limits = attrs.evolve(ctx.limits, wall=min(seconds, ctx.limits.wall))
-        return untrusted.start(attrs.evolve(command, limits=limits), channels=(WIRE,))
-
-    deadline = time.monotonic() + ctx.limits.wall + _START_SECONDS
-    relay = Relay(start, RelayLimits(deadline=deadline, call_seconds=run.call_seconds))
-    relay.open()
-    try:
-        driver = trusted.start(_driver(ctx, config), channels=(WIRE, "report"))
-        relay.serve(driver.channels[WIRE])
-        report, fault = read_report(driver, decode_isolated_report, deadline)
-        outcome = settled(driver.wait(deadline))
-    finally:
-        relay.close()
-    reached = [ended for ended in relay.ended if ended.status in LIMITS]
-    if reached and outcome.status not in LIMITS:
-        outcome = attrs.evolve(
-            outcome, status=reached[0].status, enforced_by=reached[0].enforced_by
-        )
-    return _Measured(outcome, report, fault, relay)
+def _driver_program() -> Mount:
+    return program_bundle("driver", "isolation", "unittests")
 
 
-def _judged(ctx: GradeContext, grader: Grader, run: IsolatedRun, measured: _Measured) -> Facts:
-    report = measured.report
-    if report is not None:
-        _require_supported(ctx, run, report)
-    results = compare(run.expect, None if report is None else report.run, file_of)
-    fault = measured.fault or measured.relay.broken or (report is not None and report.faults > 0)
-    return attrs.evolve(
-        _facts(ctx, grader, measured.outcome, results, fault=fault),
-        codes=() if report is None else report.codes,
-        measures={
-            "trips": measured.relay.trips,
-            "traffic": measured.relay.traffic,
-            "worker_starts": measured.relay.starts,
-            **({} if report is None else report.levels),
-        },
-    )
-
-
-def _require_supported(ctx: GradeContext, run: IsolatedRun, report: IsolatedReport) -> None:
-    for test in run.expect:
-        if test in report.unsupported:
-            codes = ", ".join(report.unsupported[test])
-            raise GraderUnfit(
-                f"grader {ctx.spec.id}: expect[{run.expect.index(test)}] can't be isolated: {codes}"
-            )
-    if report.unsupported_files:
-        codes = ", ".join(report.unsupported_files)
-        raise GraderUnfit(f"grader {ctx.spec.id}: a test file can't be isolated: {codes}")
-
-
-def _facts(
-    ctx: GradeContext,
-    grader: Grader,
-    outcome: Outcome | None,
-    results: tuple[TestResult, ...],
-    *,
-    fault: bool = False,
-) -> Facts:
-    made = facts(ctx, grader, outcome, results, layers=ISOLATED_LAYERS, fault=fault)
-    return attrs.evolve(made, trust=Trust.ISOLATED)
-
-
-def _driver(ctx: GradeContext, argument: str) -> Command:
-    argv = (tool(ctx, "python"), "-I", "-B", *bytecode(ctx), "/assay/driver.pyc", argument)
+def _driver(ctx: GradeContext, runner: TestRunner, argument: str) -> Command:
+    program = ("/assay/driver.pyc", runner.name, argument)
+    argv = (tool(ctx, "python"), "-I", "-B", *bytecode(ctx), *program)
     return Command(argv=tuple(part.encode("utf-8") for part in argv), cwd=WORKSPACE)
 
 
-def _worker(ctx: GradeContext, run: IsolatedRun, modules: list[str]) -> Command:
+def _worker(
+    ctx: GradeContext, run: IsolatedRun, modules: list[str], processor: int | None = None
+) -> Command:
     roots = [WORKSPACE if root == "." else f"{WORKSPACE}/{root}" for root in run.roots]
+    config = {"roots": roots, "modules": modules, "nan": run.nan, "processor": processor}
     argv = (tool(ctx, "python"), "-I", "-S", "-B", *bytecode(ctx), "/assay/worker.pyc")
     return Command(
         argv=tuple(part.encode("utf-8") for part in argv),
         cwd=WORKSPACE,
-        env={CONFIG: json.dumps({"roots": roots, "modules": modules, "nan": run.nan})},
+        env={CONFIG: json.dumps(config)},
     )
 
 
-def _probe_worker(ctx: GradeContext, session: Session) -> None:
+def _probe_worker(ctx: GradeContext, session: Session, run: IsolatedRun) -> None:
     """Can a worker start here at all, without anything of the candidate's?"""
-    empty = IsolatedRun((), (), False, (), False, 0.0, 0.0)
-    process = session.start(_worker(ctx, empty, []), channels=(WIRE,))
+    process = session.start(_worker(ctx, attrs.evolve(run, roots=()), []), channels=(WIRE,))
     process.channels[WIRE].close()
     outcome = settled(process.wait(time.monotonic() + _START_SECONDS))
     if outcome.status is not OutcomeStatus.EXITED or outcome.exit_code != 0:
@@ -235,8 +187,3 @@ def bytecode(ctx: GradeContext) -> tuple[str, ...]:
     """Where the runtime keeps bytecode, as an option: -I leaves the environment unread."""
     prefix = ctx.runtime.env.get("PYTHONPYCACHEPREFIX")
     return () if prefix is None else ("-X", f"pycache_prefix={prefix}")
-
-
-def file_of(test: str) -> str:
-    """The test file of a pytest id."""
-    return test.partition("::")[0]

@@ -1,17 +1,18 @@
 """The `pytest` grader: exactly the expected tests, each passed once.
 
 Mode `isolated`: the tests run in one jail, the candidate's code in another, and only values
-pass between them. Mode `unguarded`: one jailed process runs both; no configuration, conftest or
-plugin of the graded tree takes part, but code under test could reach the runner's memory.
+pass between them. In the other modes one jailed process runs both, without configuration,
+conftest or plugins of the graded tree, and code under test could reach the runner's memory: in
+mode `tamper-evident` further runs show whether it did, in mode `unguarded` nothing does.
 """
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import ClassVar
 
+import attrs
 from attrs import frozen
 
 from assay.api import (
@@ -21,10 +22,16 @@ from assay.api import (
     GradeContext,
     GraderNeeds,
     GraderUnfit,
-    Network,
+    LintFinding,
+    LintRule,
     Task,
+    TaskFiles,
     Trust,
 )
+from assay_graders.bundle import program_bundle
+from assay_graders.evident.canaries import python_canaries
+from assay_graders.evident.grading import grade_evident
+from assay_graders.evident.runs import GuardedTests, Language
 from assay_graders.expected import (
     compare,
     file_problems,
@@ -32,7 +39,8 @@ from assay_graders.expected import (
     mode_problems,
     root_problems,
 )
-from assay_graders.isolated import IsolatedRun, bytecode, file_of, grade_isolated
+from assay_graders.isolated import TestRunner, bytecode, grade_isolated
+from assay_graders.isolated_options import isolated_run, isolation_problems
 from assay_graders.jailed import (
     WORKSPACE,
     base_of,
@@ -42,11 +50,18 @@ from assay_graders.jailed import (
     run_reported,
     tool,
 )
+from assay_graders.linting.python_tests import lint_python_tests, python_tests
+from assay_graders.linting.rules import PYTHON_RULES
 from assay_graders.measured import facts
 
 __all__ = ["PytestGrader", "PytestOptions"]
 
 _DRIVER = "pytest_driver.py"
+_MODES = ("unguarded", "tamper-evident", "isolated")
+_MEASURED = (
+    *("isolated-interpreter", "checked-bytecode", "no-conftest", "no-configuration"),
+    *("no-plugins", "roots-last", "tests-apart", "sub-tests"),
+)
 _LAYERS = (
     "jail",
     "expected-ids",
@@ -63,7 +78,7 @@ class PytestOptions:
     """`tests` are files below the graded tree, or below the hidden files with `hidden`.
 
     `expect` are pytest's own ids relative to the same folder; `roots` are folders of the
-    graded tree, `.` for itself, from which tests may import. The last three are for mode
+    graded tree, `.` for itself, from which tests may import. The last ones are for mode
     `isolated`: whether NaN may pass, and seconds for one call and for one test (0: no limit of
     their own).
     """
@@ -76,6 +91,7 @@ class PytestOptions:
     nan: bool = False
     call_seconds: float = 0.0
     test_seconds: float = 0.0
+    forward: tuple[str, ...] = ()
 
 
 class PytestGrader:
@@ -86,18 +102,32 @@ class PytestGrader:
     version: ClassVar[str] = "1"
     Options: ClassVar[type] = PytestOptions
     max_trust: ClassVar[Trust] = Trust.ISOLATED
+    lint_rules: ClassVar[tuple[LintRule, ...]] = PYTHON_RULES
 
     def check(self, options: PytestOptions, task: Task) -> tuple[str, ...]:
         return (
             *file_problems("tests", options.tests, suffixes=(".py",), forbidden=":["),
             *id_problems(options.expect, options.tests, file_of),
             *root_problems(options.roots),
-            *mode_problems(options.mode, options.hidden, task, ("unguarded", "isolated")),
-            *_isolation_problems(options, task),
+            *mode_problems(options.mode, options.hidden, task, _MODES),
+            *isolation_problems(options, task),
         )
 
     def needs(self, options: PytestOptions, task: Task) -> GraderNeeds:
         return GraderNeeds(tools=("python",), hidden=options.hidden)
+
+    def modes(self, options: PytestOptions, task: Task) -> Mapping[Trust, PytestOptions]:
+        """The same tests in each mode; without roots there is no isolated one."""
+        plain = PytestOptions(
+            options.tests, options.expect, hidden=options.hidden, roots=options.roots
+        )
+        isolated = attrs.evolve(options, mode="isolated")
+        fits = not self.check(isolated, task)
+        return {Trust.UNGUARDED: plain, **({Trust.ISOLATED: isolated} if fits else {})}
+
+    def lint(self, options: PytestOptions, task: Task, files: TaskFiles) -> tuple[LintFinding, ...]:
+        """What is wrong with the test files, by reading them."""
+        return lint_python_tests(python_tests(options, _name_of), task, files)
 
     def grade(self, ctx: GradeContext) -> Facts:
         options: PytestOptions = ctx.options
@@ -105,7 +135,9 @@ class PytestGrader:
         if problems:
             raise GraderUnfit(f"grader {ctx.spec.id}: {problems[0]}")
         if options.mode == "isolated":
-            return grade_isolated(ctx, self, _isolated(options))
+            return grade_isolated(ctx, self, isolated_run(options, _RUNNER))
+        if options.mode == "tamper-evident":
+            return grade_evident(ctx, self, _guarded(options))
         base = base_of(options.hidden)
         tests = require_files(ctx, options.tests, hidden=options.hidden)
         if not tests:
@@ -128,29 +160,41 @@ class PytestGrader:
         return Command(argv=tuple(part.encode("utf-8") for part in argv), cwd=WORKSPACE)
 
 
-def _isolated(options: PytestOptions) -> IsolatedRun:
-    return IsolatedRun(
+def _name_of(test: str) -> tuple[str, str]:
+    """File and name of a test; its parameters may hold anything."""
+    file, _, name = test.partition("::")
+    return file, name.partition("[")[0]
+
+
+def file_of(test: str) -> str:
+    """The test file of a pytest id."""
+    return test.partition("::")[0]
+
+
+_RUNNER = TestRunner("pytest", file_of)
+
+
+def _guarded(options: PytestOptions) -> GuardedTests:
+    return GuardedTests(
         tests=options.tests,
         expect=options.expect,
         hidden=options.hidden,
         roots=options.roots,
-        nan=options.nan,
-        call_seconds=options.call_seconds,
-        test_seconds=options.test_seconds,
+        language=Language(
+            command=_guarded_command,
+            programs=(program_bundle("pytest_driver", "guarded"),),
+            suffixes=(".py",),
+            file_of=file_of,
+            stem=lambda test: test.partition("[")[0],
+            canaries=python_canaries,
+            guards=_MEASURED,
+        ),
     )
 
 
-def _isolation_problems(options: PytestOptions, task: Task) -> Iterator[str]:
-    """What is wrong with the options of mode `isolated`, as sentences."""
-    for name in ("call_seconds", "test_seconds"):
-        seconds = getattr(options, name)
-        if not 0 <= seconds < math.inf:
-            yield f"{name} must be 0 or a number of seconds."
-    if options.mode != "isolated":
-        if options.nan or options.call_seconds or options.test_seconds:
-            yield "nan, call_seconds and test_seconds belong to mode isolated."
-        return
-    if not options.roots:
-        yield "roots is empty: isolated mode must know which code is the candidate's."
-    if task.network is not Network.NONE:
-        yield "isolated mode has no network, but the task asks for one."
+def _guarded_command(ctx: GradeContext, argument: str) -> Command:
+    argv = (
+        *(tool(ctx, "python"), "-I", "-B", "--check-hash-based-pycs", "always"),
+        *(*bytecode(ctx), "/assay/pytest_driver.pyc", argument),
+    )
+    return Command(argv=tuple(part.encode("utf-8") for part in argv), cwd=WORKSPACE)

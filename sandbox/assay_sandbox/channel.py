@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import select
 import socket
+import struct
 import time
 
 from assay.api import ChannelFault, UsageError
@@ -19,6 +20,8 @@ __all__ = ["SocketChannel", "channel_variable"]
 HEADER_BYTES = 4
 LARGEST_FRAME = 2**32 - 1
 READ_BYTES = 1 << 16
+PATIENCE = 0.05
+"""Seconds that one read may block: what arrives sooner costs a single system call."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 
@@ -34,9 +37,11 @@ class SocketChannel:
     """The host's end of one channel."""
 
     def __init__(self, end: socket.socket) -> None:
-        end.setblocking(False)
+        end.setblocking(True)
+        seconds, micros = divmod(round(PATIENCE * 1_000_000), 1_000_000)
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", seconds, micros))
         self._end = end
-        self._received = bytearray()
+        self._received: bytes | bytearray = b""
         self._broken = False
 
     def send(self, message: bytes) -> None:
@@ -46,7 +51,7 @@ class SocketChannel:
         left = memoryview(len(message).to_bytes(HEADER_BYTES, "big") + message)
         while left:
             try:
-                left = left[self._end.send(left) :]
+                left = left[self._end.send(left, socket.MSG_DONTWAIT) :]
             except BlockingIOError:
                 self._wait(select.POLLOUT, None)
             except OSError:
@@ -73,17 +78,23 @@ class SocketChannel:
         size = int.from_bytes(self._received[:HEADER_BYTES], "big")
         if size > cap:
             raise ChannelFault(f"a frame is larger than {cap} bytes")
-        if not self._fill(HEADER_BYTES + size, deadline):
+        end = HEADER_BYTES + size
+        if not self._fill(end, deadline):
             raise ChannelFault("the stream ended inside a frame")
-        frame = bytes(self._received[HEADER_BYTES : HEADER_BYTES + size])
-        del self._received[: HEADER_BYTES + size]
+        frame = bytes(self._received[HEADER_BYTES:end])
+        # Nearly always nothing follows, so that nothing has to be moved.
+        if len(self._received) == end:
+            self._received = b""
+        else:
+            del self._buffer()[:end]
         return frame
 
     def _fill(self, wanted: int, deadline: float) -> bool:
         """Read until `wanted` bytes are there; False when the stream ends before."""
-        while len(self._received) < wanted:
+        while (missing := wanted - len(self._received)) > 0:
             try:
-                missing = wanted - len(self._received)
+                if deadline - time.monotonic() < PATIENCE:
+                    self._wait(select.POLLIN, deadline)
                 data = self._end.recv(max(READ_BYTES, min(missing, 1 << 20)))
             except BlockingIOError:
                 self._wait(select.POLLIN, deadline)
@@ -92,8 +103,17 @@ class SocketChannel:
                 data = b""
             if not data:
                 return False
-            self._received += data
+            if self._received:
+                self._buffer().extend(data)
+            else:
+                self._received = data
         return True
+
+    def _buffer(self) -> bytearray:
+        """What was received, in a form that can change."""
+        if isinstance(self._received, bytes):
+            self._received = bytearray(self._received)
+        return self._received
 
     def _wait(self, event: int, deadline: float | None) -> None:
         poll = select.poll()

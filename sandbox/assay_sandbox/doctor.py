@@ -36,7 +36,7 @@ def diagnose() -> tuple[Finding, ...]:
 def blame(stage: str) -> tuple[str, str]:
     """The layer and the fix to name when a trivial jail failed at `stage`."""
     for finding in diagnose():
-        if finding.state is ABSENT and finding.layer not in OPTIONAL:
+        if finding.state is ABSENT and not finding.optional:
             return finding.layer, finding.fix
     return stage, "run assay as an ordinary user, or the container with --privileged"
 
@@ -195,11 +195,26 @@ def _temporary_folder() -> Finding:
     return Finding(layer, PRESENT, found, "workspaces live on this file system")
 
 
+def _disk() -> Finding:
+    layer = "disk"
+    kind, _ = _filesystem(os.path.realpath(tempfile.gettempdir()))
+    if kind == "tmpfs":
+        return Finding(layer, PRESENT, kind, "its size bounds what all workspaces hold together")
+    return Finding(
+        layer,
+        DEGRADED,
+        kind,
+        "what a jail writes into a workspace is measured, and bounded some milliseconds late",
+        "mount -t tmpfs -o size=4g,mode=1777 assay /mnt && export TMPDIR=/mnt",
+    )
+
+
 def _node() -> Finding:
     node = find_node()
     if node.reason:
-        return Finding("node", ABSENT, node.reason, "Node tasks are skipped", "install Node")
-    return Finding("node", PRESENT, node.version, "Node tasks can be graded")
+        follows, fix = "Node tasks are skipped", "install Node"
+        return Finding("node", ABSENT, node.reason, follows, fix, optional=True)
+    return Finding("node", PRESENT, node.version, "Node tasks can be graded", optional=True)
 
 
 def _kernel_version() -> tuple[int, ...]:
@@ -227,7 +242,6 @@ def _filesystem(place: str) -> tuple[str, str]:
     return kind, journal
 
 
-OPTIONAL = ("node",)
 CHECKS: tuple[Callable[[], Finding], ...] = (
     _nsjail,
     _kernel,
@@ -240,5 +254,6 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
     _openat2,
     _init,
     _temporary_folder,
+    _disk,
     _node,
 )

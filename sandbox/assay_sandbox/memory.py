@@ -10,8 +10,9 @@ import functools
 import os
 import select
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from attrs import field, frozen
 
@@ -29,6 +30,8 @@ from assay_sandbox.scopes import (
 )
 
 __all__ = ["MemoryHold", "MemoryLayer", "memory_layer", "open_hold"]
+
+Nsjail: TypeAlias = "subprocess.Popen[bytes]"
 
 MIB = 1024**2
 INIT_BYTES = 32 * MIB
@@ -62,8 +65,8 @@ class MemoryHold(Protocol):
         """The environment that this needs."""
         ...
 
-    def spawned(self, pid: int) -> None:
-        """nsjail is there, and waits for its configuration."""
+    def start(self, spawn: Callable[[], Nsjail]) -> Nsjail:
+        """Start nsjail, which does nothing before it has its configuration."""
         ...
 
     def started(self, nsjail: int, init: int) -> Guard:
@@ -83,12 +86,12 @@ class _GroupHold:
     prefix: list[str] = field(factory=list)
     environment: dict[str, str] = field(factory=dict)
 
-    def spawned(self, pid: int) -> None:
+    def start(self, spawn: Callable[[], Nsjail]) -> Nsjail:
         try:
             self.group.begin(self.limits)
-            self.group.add(pid)
+            return self.group.start(spawn)
         except OSError:
-            raise SandboxFailed("limits", "the jail's control group can't be set up") from None
+            raise SandboxFailed("limits", "no process starts in a control group") from None
 
     def started(self, nsjail: int, init: int) -> Guard:
         return self.group
@@ -104,8 +107,9 @@ class _ScopeHold:
     prefix: list[str]
     environment: dict[str, str]
 
-    def spawned(self, pid: int) -> None:
+    def start(self, spawn: Callable[[], Nsjail]) -> Nsjail:
         """The manager puts it into its scope by itself."""
+        return spawn()
 
     def started(self, nsjail: int, init: int) -> Guard:
         group = group_of(init, self.room)
@@ -123,8 +127,9 @@ class _WatchedHold:
     prefix: list[str] = field(factory=list)
     environment: dict[str, str] = field(factory=dict)
 
-    def spawned(self, pid: int) -> None:
+    def start(self, spawn: Callable[[], Nsjail]) -> Nsjail:
         """There is nothing to put it into."""
+        return spawn()
 
     def started(self, nsjail: int, init: int) -> Guard:
         return ResidentMemory(init, self.room)
@@ -180,19 +185,20 @@ def _works(layer: MemoryLayer) -> bool:
 
 
 def _holds(hold: MemoryHold) -> bool:
-    with subprocess.Popen(
-        [*hold.prefix, "/bin/cat"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=hold.environment,
-        cwd="/",
-        bufsize=0,
+    with hold.start(
+        lambda: subprocess.Popen(
+            [*hold.prefix, "/bin/cat"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=hold.environment,
+            cwd="/",
+            bufsize=0,
+        )
     ) as program:
         assert program.stdin is not None
         assert program.stdout is not None
         try:
-            hold.spawned(program.pid)
             program.stdin.write(b"\n")
             poll = select.poll()
             poll.register(program.stdout, select.POLLIN)

@@ -13,7 +13,7 @@ from attrs import frozen
 
 from assay.api import Profile
 
-__all__ = ["PROFILES", "ProfileRules", "profiles_digest"]
+__all__ = ["PROFILES", "ProfileRules", "profiles_data", "profiles_digest"]
 
 MIB = 1024**2
 
@@ -44,7 +44,12 @@ PROFILES: dict[Profile, ProfileRules] = {
 }
 
 
+def profiles_data() -> dict[str, dict[str, bool | int]]:
+    """All profiles as data, by name."""
+    return {profile.value: attrs.asdict(rules) for profile, rules in PROFILES.items()}
+
+
 def profiles_digest() -> str:
     """Digest of all profiles; enters the identity."""
-    data = {profile.value: attrs.asdict(rules) for profile, rules in PROFILES.items()}
-    return "sha256:" + hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+    data = json.dumps(profiles_data(), sort_keys=True)
+    return "sha256:" + hashlib.sha256(data.encode()).hexdigest()

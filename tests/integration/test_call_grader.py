@@ -135,6 +135,33 @@ def test_dotted_names_exceptions_of_the_candidate_and_changed_arguments():
     assert "[1, 2]" in facts.tests[1].message_private
 
 
+def test_awaitables_are_awaited_where_the_case_says_so():
+    facts = grade_calls(
+        "import asyncio\n\n"
+        "async def add(a, b):\n    await asyncio.sleep(0)\n    return a + b\n\n"
+        "async def fails():\n    raise KeyError('x')\n\n"
+        "async def ends():\n    raise SystemExit(0)\n\n"
+        "class Later:\n    def __await__(self):\n        yield from add(1, 1).__await__()\n"
+        "        return 'late'\n\n"
+        "async def items():\n    yield 1\n\ndef plain():\n    return 1\n",
+        [
+            {"id": "value", "call": "calc:add", "args": [2, 3], "await": True, "expect": 5},
+            {"id": "raises", "call": "calc:fails", "await": True, "raises": "KeyError"},
+            {"id": "exit", "call": "calc:ends", "await": True, "raises": "SystemExit"},
+            {"id": "own", "call": "calc:Later", "await": True, "expect": "late"},
+            {"id": "plain", "call": "calc:plain", "await": True, "raises": "TypeError"},
+            {"id": "generator", "call": "calc:items", "await": True, "expect": [1]},
+            {"id": "not asked for", "call": "calc:add", "args": [2, 3], "expect": 5},
+        ],
+    )
+
+    assert outcomes(facts) == {
+        **dict.fromkeys(("value", "raises", "exit", "own"), TestOutcome.PASSED),
+        **dict.fromkeys(("plain", "generator", "not asked for"), TestOutcome.FAILED),
+    }
+    assert "can't be awaited" in facts.tests[4].message_private
+
+
 def test_an_answer_that_is_too_large_is_a_failed_test_and_no_breach():
     code = "def add(a, b):\n    return 'x' * 5_000_000\n"
     facts = grade_calls(code)

@@ -312,15 +312,35 @@ def test_a_breach_of_the_protocol_is_a_reason_of_its_own(name: str):
 BY_THE_TEST = {
     "code": "cand.f(1)\n    assert eval('2') == 2",
     "module-set": "\n    cand.f = lambda n: n",
-    "argument": "class Own: pass\n    cand.f(Own())",
+    "argument": "import logging\n    cand.f(logging.getLogger())",
     "argument-changed": "a = [1]\n    cand.f(len(a)); cand.g(a); a.append(2)",
     "process-state": "import os\n    os.environ['A'] = 'b'",
     "subclass": "class Own(cand.Base): pass\n    Own()",
     "subprocess": "import subprocess, sys\n    subprocess.run([sys.executable, '-m', 'cand'])",
-    "class": "class Own: pass\n    cand.f(Own)",
+    "class": "class Own(list): pass\n    cand.f(Own)",
     "thread": "import threading\n    t = threading.Thread(target=lambda: run(cand.f))\n"
     "    t.start(); t.join()",
 }
+
+
+ENVIRONMENT = {
+    "update": "os.environ.update(A='b')",
+    "mock": "mock.patch.dict(os.environ, A='b').start()",
+    "chdir": "contextlib.chdir('/tmp').__enter__()",
+    "monkeypatch": "pytest.MonkeyPatch().setenv('A', 'b')",
+}
+
+
+def test_the_state_of_the_process_is_refused_by_whatever_way_it_is_set():
+    tests = "import contextlib, os, cand, pytest\nfrom unittest import mock\n"
+    tests += "".join(f"def test_{name}(): {line}\n" for name, line in ENVIRONMENT.items())
+
+    facts = isolated(tests, RIGHT, expect=("test_z",))
+
+    outcomes = [test.outcome.value for test in facts.tests]
+    assert outcomes == ["missing", *["unknown"] * len(ENVIRONMENT)]
+    assert facts.codes == ("process-state",)
+    assert all("refuses this" in test.message_private for test in facts.tests[1:])
 
 
 @pytest.mark.parametrize("code", BY_THE_TEST)

@@ -58,7 +58,7 @@ def answers(reply: bytes) -> Answer:
 @settings(max_examples=60, deadline=None)
 def test_an_honest_answer_arrives_as_it_was_and_matches_itself(value: Any):
     def play(peer: socket.socket) -> None:
-        nonce, target, args, kwargs, after = question(CODEC, peer)
+        nonce, target, args, kwargs, after, _ = question(CODEC, peer)
         assert (target, args, kwargs, after) == ("m:f", [value], {"k": value}, True)
         body = CODEC.dumps([nonce, "returned", value, [args, kwargs]])
         peer.sendall(struct.pack(">I", len(body)) + body)

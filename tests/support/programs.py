@@ -7,12 +7,14 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
+from assay_graders.bundle import program_bundle
 from assay_graders.report import RunReport, decode_report
 
 DEADLINE = 60.0
@@ -50,6 +52,22 @@ def run_pytest(base: Path, *tests: str, roots: tuple[str, ...] = ()) -> RunRepor
         "roots": [str(base / root) for root in roots],
     }
     return _report([sys.executable, "-I", "-B", str(driver), json.dumps(config)], base)
+
+
+def run_unittest(
+    base: Path, *tests: str, roots: tuple[str, ...] = (), subtests: tuple[str, ...] = ()
+) -> RunReport | None:
+    """The driver's report on test cases in files beneath `base`, or None without one."""
+    config = {
+        "base": str(base),
+        "tests": [str(base / test) for test in tests],
+        "roots": [str(base / root) for root in roots],
+        "subtests": subtests,
+    }
+    with tempfile.NamedTemporaryFile(suffix=".pyc") as driver:
+        driver.write(program_bundle("driver", "unittests").content)
+        driver.flush()
+        return _report([sys.executable, "-I", "-B", driver.name, json.dumps(config)], base)
 
 
 def run_node(base: Path, *tests: str) -> RunReport | None:

@@ -83,6 +83,7 @@ def test_the_forms_of_demands():
         ({"raises": "E", "tolerance": {"abs": 1}}, "nothing that tolerance applies to"),
         ({"expect": 1, "after": {}}, "needs args or kwargs"),
         ({"expect": 1, "after": True}, "must be an object"),
+        ({"expect": 1, "await": 1}, "true or false"),
         ({"reference": "r.py:f", "after": 1}, "true or false"),
         ({"reference": "r.py:f", "after": {"args": []}}, "true or false"),
         ({"expect": 1, "generate": {"count": 1}}, "need a reference or a property"),

@@ -8,6 +8,7 @@ from assay_graders.expected import compare
 from assay_graders.node_test import NodeTestGrader, NodeTestOptions
 from assay_graders.pytest_grader import PytestGrader, PytestOptions
 from assay_graders.report import FailedFile, ReportedTest, RunReport
+from assay_graders.unittest_grader import UnittestGrader, UnittestOptions
 
 TASK = Task(id="t", category="c", prompt="p", fixture=RelPath("fixture"))
 HIDDEN_TASK = Task(
@@ -104,6 +105,8 @@ def test_legal_options_have_no_problems():
 
     assert PytestGrader().check(options, TASK) == ()
     assert NodeTestGrader().check(node, HIDDEN_TASK) == ()
+    cases = UnittestOptions(("test/t.py", "u-v.py"), ("test.t.A.a", "test.t.A.a (n=1)", "u-v.A.a"))
+    assert UnittestGrader().check(cases, TASK) == ()
     assert CommandGrader().check(CommandOptions(("python", "-V")), TASK) == ()
 
 
@@ -127,7 +130,11 @@ def test_legal_options_have_no_problems():
             PytestOptions(("t.py",), ("t.py::a",), mode="isolated"),
             "roots is empty: isolated mode",
         ),
-        (PytestOptions(("t.py",), ("t.py::a",), mode="fast"), "mode must be unguarded or isol"),
+        (PytestOptions(("t.py",), ("t.py::a",), mode="fast"), "mode must be unguarded or t"),
+        (
+            PytestOptions(("t.py",), ("t.py::a",), mode="tamper-evident"),
+            "roots is empty: tamper-evident mode",
+        ),
         (PytestOptions(("t.py",), ("t.py::a",), nan=True), "belong to mode isolated"),
         (PytestOptions(("t.py",), ("t.py::a",), call_seconds=-1.0), "call_seconds must be 0"),
         (PytestOptions(("t.py",), ("t.py::\ud800",)), "Unicode text"),
@@ -135,6 +142,29 @@ def test_legal_options_have_no_problems():
 )
 def test_each_problem_of_pytest_options_is_a_sentence(options: PytestOptions, problem: str):
     assert any(problem in found for found in PytestGrader().check(options, TASK))
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (UnittestOptions((), ("t.A.a",)), "tests is empty."),
+        (UnittestOptions(("t.py",), ("u.A.a",)), "does not start with a file"),
+        (UnittestOptions(("t.py",), ("t.py",)), "names a file, not a test"),
+        (UnittestOptions(("t.py", "u.py"), ("t.A.a",)), "tests[1] has no expected test."),
+        (UnittestOptions(("t v.py",), ("t v.A.a",)), "holds one of the characters"),
+        (UnittestOptions(("v1.2/t.py",), ("v1.2.t.A.a",)), "has a dot in its name"),
+        (UnittestOptions(("json/t.py",), ("json.t.A.a",)), "would hide Python's own module json"),
+        (UnittestOptions(("code.py",), ("code.A.a",)), "would hide Python's own module code"),
+        (UnittestOptions(("t.py", "t/u.py"), ("t.A.a", "t.u.A.a")), "the name of a folder"),
+        (UnittestOptions(("t.py",), ("t.A.a (n=1)",)), "is a sub-test, but its test"),
+        (UnittestOptions(("t.py",), ("t.A.a [n]",)), "is a sub-test, but its test"),
+        (UnittestOptions(("t.py",), ("t.A.a",), mode="isolated"), "roots is empty"),
+        (UnittestOptions(("t.py",), ("t.A.a",), hidden=True), "the task has no hidden files"),
+        (UnittestOptions(("t.py",), ("t.A.a",), test_seconds=1.0), "belong to mode isolated"),
+    ],
+)
+def test_each_problem_of_unittest_options_is_a_sentence(options: UnittestOptions, problem: str):
+    assert any(problem in found for found in UnittestGrader().check(options, TASK))
 
 
 @pytest.mark.parametrize(

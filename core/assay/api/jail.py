@@ -195,7 +195,8 @@ class Capabilities:
     """What a sandbox can do on this host; `available` False comes with `layer` and `fix`.
 
     `layers` maps a layer's name to what is in force (`present`, `absent`, `degraded`) and
-    why; it enters the identity.
+    why; it enters the identity. `profiles` says what each profile allows: by its name, rules
+    by theirs, with sizes in bytes.
     """
 
     available: bool
@@ -206,6 +207,7 @@ class Capabilities:
     layers: dict[str, str] = field(factory=dict)
     versions: dict[str, str] = field(factory=dict)
     shared_pid_namespace: bool = True
+    profiles: dict[str, dict[str, bool | int]] = field(factory=dict)
 
 
 @frozen
@@ -221,3 +223,4 @@ class Finding:
     found: str
     follows: str = ""
     fix: str = ""
+    optional: bool = False

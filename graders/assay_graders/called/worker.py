@@ -78,15 +78,32 @@ def raised(error: BaseException) -> list[Any]:
     return [[class_name(kind) for kind in type(error).__mro__], text_of(error)]
 
 
+def awaited(value: Any) -> Any:
+    """What an awaitable comes to, in an event loop of its own; raises WireFault for others."""
+    if not hasattr(type(value), "__await__"):
+        raise WireFault("it can't be awaited")
+    # Only functions that need an event loop pay for its import.
+    import asyncio
+
+    async def wait() -> Any:
+        return await value
+
+    return asyncio.run(wait())
+
+
 def answer(codec: Codec, finder: Finder, question: list[Any]) -> bytes:
     """The frame that answers one question."""
-    nonce, target, args, kwargs, after = question
+    nonce, target, args, kwargs, after, awaits = question
     try:
         function = finder.find(target)
     except BaseException as error:
         return codec.dumps([nonce, "absent", text_of(error), None])
     try:
         kind, payload = "returned", function(*args, **kwargs)
+        if awaits:
+            payload = awaited(payload)
+    except WireFault as fault:
+        return codec.dumps([nonce, "not-plain", str(fault), None])
     except BaseException as error:
         kind, payload = "raised", raised(error)
     try:

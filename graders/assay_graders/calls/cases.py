@@ -25,7 +25,7 @@ _ID = re.compile(r"[^\x00-\x1f\x7f]+")
 _TARGET = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _EXCEPTION = re.compile(r"(?:[^\W\d]\w*(?:\.[^\W\d]\w*)*:)?[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _OPTIONAL = (
-    *("args", "kwargs", "group", "tolerance", "after"),
+    *("args", "kwargs", "group", "tolerance", "after", "await"),
     *("expect", "raises", "property", "generate", "reference"),
 )
 
@@ -62,6 +62,7 @@ class Case:
     tolerance: Tolerance | None = None
     after: tuple[list[Any], Mapping[str, Any]] | None = field(default=None, repr=False)
     compare_after: bool = False
+    awaits: bool = False
     generate: Generator | None = None
 
 
@@ -112,7 +113,9 @@ class _Reader:
             reference=self._function(entry, "reference"),
             tolerance=self._tolerance(entry["tolerance"]) if "tolerance" in entry else None,
             after=self._after(entry),
-            compare_after="reference" in entry and self._flag(entry),
+            compare_after="reference" in entry
+            and self._flag(entry, "after", " beside a reference"),
+            awaits=self._flag(entry, "await"),
             generate=None
             if generate is None
             else read_generator(generate, f"{self.place}.generate", self.codec),
@@ -171,7 +174,8 @@ class _Reader:
         args = self._args(after.get("args", entry.get("args", [])), "after.args")
         return args, self._kwargs(after.get("kwargs", entry.get("kwargs", {})), "after.kwargs")
 
-    def _flag(self, entry: Mapping[str, Any]) -> bool:
-        if entry.get("after", False) not in (True, False) or type(entry.get("after")) is int:
-            raise DataFault(f"{self.place}.after: must be true or false beside a reference")
-        return entry.get("after") is True
+    def _flag(self, entry: Mapping[str, Any], key: str, where: str = "") -> bool:
+        found = entry.get(key, False)
+        if type(found) is not bool:
+            raise DataFault(f"{self.place}.{key}: must be true or false{where}")
+        return found

@@ -113,14 +113,20 @@ class Conversation:
         """Size of the last answer."""
 
     def ask(
-        self, target: str, args: list[Any], kwargs: Mapping[str, Any], *, after: bool = False
+        self,
+        target: str,
+        args: list[Any],
+        kwargs: Mapping[str, Any],
+        *,
+        after: bool = False,
+        awaits: bool = False,
     ) -> Answer:
-        """Call a function; raises Gone or Breach.
+        """Call a function, and with `awaits` await what it returns; raises Gone or Breach.
 
         Raises WireFault when the question itself can't be sent: that is the asker's fault.
         """
         nonce = secrets.token_hex(_NONCE_BYTES)
-        question = self._codec.dumps([nonce, target, args, dict(kwargs), after])
+        question = self._codec.dumps([nonce, target, args, dict(kwargs), after, awaits])
         if len(question) > MAX_FRAME_BYTES:
             raise WireFault("a question is larger than a frame")
         try:

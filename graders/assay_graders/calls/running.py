@@ -151,7 +151,9 @@ class CaseRun:
         after = case.after is not None or case.compare_after
         for call in calls:
             try:
-                answer = worker.ask(case.call, call.args, call.kwargs, after=after)
+                answer = worker.ask(
+                    case.call, call.args, call.kwargs, after=after, awaits=case.awaits
+                )
             except WireFault:
                 raise GraderUnfit(f"case {case.id}: its arguments can't be sent") from None
             self.asked += 1

@@ -15,6 +15,7 @@ __all__ = [
     "describe_class",
     "found_by",
     "inherited",
+    "plain_content",
 ]
 
 SPECIALS = (
@@ -78,6 +79,23 @@ def content_type(kind: type) -> type | None:
         if issubclass(kind, base):
             return base
     return None
+
+
+def plain_content(base: type, value: Any) -> Any:
+    """The content of an object of a subclass, read with the built-in type's own methods."""
+    if base is int:
+        return int.__int__(value)
+    if base is float:
+        return float.__float__(value)
+    if base is str:
+        return str.__str__(value)
+    if base is complex:
+        return complex(complex.__pos__(value))
+    if base is bytes:
+        return bytes.__getitem__(value, slice(None))[:]
+    if base is tuple:
+        return tuple(tuple.__iter__(value))
+    return frozenset(frozenset.__iter__(value))
 
 
 def found_by(module: str, qualified: str) -> Any:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
-from .changes import Watched, write_back
+from .changes import Watched
 from .client import Client
+from .forwarding import Forwarding
+from .write_back import write_back
 
 __all__ = ["Exchange", "Known", "is_never_answered"]
 
@@ -23,9 +26,21 @@ _NEVER = frozenset(
 )
 
 
+_FEATURES = {
+    "iter": "iteration",
+    "next": "iteration",
+    "eq": "equality",
+    "content": "equality",
+    "contains": "containment",
+}
+
+
 def is_never_answered(name: str) -> bool:
     """Whether tools ask for an attribute of this name, so that no candidate may answer it."""
     return name in _NEVER or name.startswith(("_pytest", "pytest_", "_assay"))
+
+
+_NO_KEYWORDS: tuple[str, list[Any]] = ("d", [])
 
 
 class Known(Protocol):
@@ -41,42 +56,60 @@ class Known(Protocol):
 class Exchange:
     """What proxies do over the wire."""
 
-    def __init__(self, client: Client, known: Known) -> None:
+    def __init__(self, client: Client, known: Known, forwarding: Forwarding) -> None:
         self.client = client
+        self.forwarding = forwarding
         self.known = known
         self.watched = Watched(client.written)
+        self.end_of_test: Callable[[], None] = lambda: None
 
     def ask(self, word: str, target: Any, *operands: Any) -> Any:
         """The value of one operation on a proxy."""
-        self.client.level(1 if word in ("iter", "next") else 2)
+        self.client.uses(_FEATURES.get(word, "special-methods"))
         return self._value(self._asked(word, target, *operands)[0])
 
-    def read(self, target: Any, name: str, *, level: int = 2) -> Any:
+    def read(self, target: Any, name: str, *, feature: str = "attributes") -> Any:
         """An attribute of a proxy."""
         if is_never_answered(name):
             raise AttributeError(name)
-        self.client.level(level)
+        self.client.uses(feature)
         value = self._value(self._asked("get", target, name)[0])
         self.known.found_at(target, name, value)
         return value
 
     def call(
-        self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, level: int
+        self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, feature: str
     ) -> Any:
         """Call a proxy; arguments that changed over there change here too."""
-        self.client.level(level)
-        tree, changed = self._asked("call", target, list(args), kwargs)
+        client = self.client
+        client.uses(feature)
+        target_tree, args_tree = client.reference(target), client.encode(list(args))
+        kwargs_tree = client.encode(kwargs) if kwargs else _NO_KEYWORDS
+        tree, changed = self._answered("call", target_tree, args_tree, kwargs_tree)
         if changed:
-            self.client.level(4)
+            self.client.uses("write-back")
             with self.watched.taking_over():
                 for change in changed:
                     self._take_over(args, kwargs, change)
-        for argument in (*args, *kwargs.values()):
+        for argument in (*args, *kwargs.values()) if kwargs else args:
             self.watched.add_argument(argument)
         return self._value(tree)
 
-    def _asked(self, word: str, *operands: Any) -> tuple[Any, list[Any]]:
+    def end_test(self) -> None:
+        """Refuse what a test did to containers that crossed the wire; they are forgotten."""
+        self.end_of_test()
+        is_result, is_argument = self.watched.end()
+        if is_result:
+            self.client.refuse("result-changed")
+        if is_argument:
+            # What is called in the middle of a call is the candidate's choice.
+            self.client.refuse("argument-changed", by_test=not self.client.noted.is_asked)
+
+    def _asked(self, word: str, target: Any, *operands: Any) -> tuple[Any, list[Any]]:
         trees = [self.client.encode(operand) for operand in operands]
+        return self._answered(word, self.client.reference(target), *trees)
+
+    def _answered(self, word: str, *trees: Any) -> tuple[Any, list[Any]]:
         parts = self.client.request(word, *trees)
         if len(parts) != 2 or type(parts[1]) is not list:
             raise self.client.lose_protocol()

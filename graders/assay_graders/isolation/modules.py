@@ -30,7 +30,7 @@ class CandidateModule(types.ModuleType):
     def __setattr__(self, name: str, value: Any) -> None:
         loader = self.__spec__.loader if self.__spec__ is not None else None
         if isinstance(loader, CandidateFinder):
-            loader.check_set(self, name)
+            loader.check_set(self, name, value)
         super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
@@ -68,12 +68,17 @@ class CandidateFinder:
         """An attribute of the worker's module."""
         if name == "__all__":
             raise self._refused("star-import")
-        return self._exchange.read(module, name, level=0)
+        return self._exchange.read(module, name, feature="modules")
 
-    def check_set(self, module: types.ModuleType, name: str) -> None:
-        """Only the import system sets something on a proxy: its own names and submodules."""
+    def check_set(self, module: types.ModuleType, name: str, value: Any = None) -> None:
+        """Only the import system sets something on a proxy: its own names and submodules.
+
+        A submodule that is not the candidate's is the tests' own: they lie in its package.
+        """
+        full = f"{module.__name__}.{name}"
         is_own = name.startswith("__") and name.endswith("__")
-        if not is_own and f"{module.__name__}.{name}" not in self._modules:
+        is_submodule = isinstance(value, types.ModuleType) and value is sys.modules.get(full)
+        if not is_own and not is_submodule and full not in self._modules:
             raise self._refused("module-set")
 
     def _refused(self, code: str) -> Refusal:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from ..wire.faults import WireFault
@@ -14,29 +15,42 @@ __all__ = ["Notes"]
 
 
 class Notes:
-    """Output goes out at once; warnings wait until no exchange is under way."""
+    """Output goes out at once; warnings wait until no exchange is under way.
+
+    `effects` are what the candidate did to things that are here, by the word of such a note.
+    """
 
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
+        self.effects: dict[str, Callable[[Any, Any, Any], None]] = {}
         self._warnings: list[tuple[str, type[Warning]]] = []
 
-    def pass_on(self, noted: Any) -> bool:
-        """Take the notes of one message; whether there were any. Raises WireFault."""
+    def pass_on(self, noted: Any) -> set[str]:
+        """Take the notes of one message; features that they are. Raises WireFault."""
         if type(noted) is not list:
             raise WireFault("a message has no notes")
+        features = set()
         for note in noted:
             if type(note) is not list or not note or type(note[0]) is not str:
                 raise WireFault("a note has another form")
+            if note[0] in self.effects:
+                effect = self.effects[note[0]]
+                if len(note) != 4:
+                    raise WireFault("a note has another form")
+                effect(*note[1:])
+                continue
             texts = [self._codec.decode(part) for part in note[1:]]
             if not all(type(text) is str for text in texts):
                 raise WireFault("a note is not text")
             if note[0] in ("stdout", "stderr") and len(texts) == 1:
                 getattr(sys, note[0]).write(texts[0])
+                features.add("output")
             elif note[0] == "warning" and len(texts) == 2:
                 self._warnings.append((texts[1], _category(texts[0])))
+                features.add("warnings")
             else:
                 raise WireFault("a note of an unknown kind")
-        return bool(noted)
+        return features
 
     def warn(self) -> None:
         """Give out the warnings; a filter may turn one into an exception."""

@@ -56,7 +56,7 @@ class CandidateClass(type):
     __doc__ = property(lambda cls: _Bound.exchange.read(cls, "__doc__"))
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        return _Bound.exchange.call(cls, args, kwargs, level=2)
+        return _Bound.exchange.call(cls, args, kwargs, feature="classes")
 
     def __getattr__(cls, name: str) -> Any:
         return _Bound.exchange.read(cls, name)
@@ -188,8 +188,8 @@ def _error_text(self: Any) -> str:
 
 
 def _call(self: Any, *args: Any, **kwargs: Any) -> Any:
-    level = 0 if stand_in_of(type(self)).is_function else 2
-    return _Bound.exchange.call(self, args, kwargs, level=level)
+    feature = "functions" if stand_in_of(type(self)).is_function else "special-methods"
+    return _Bound.exchange.call(self, args, kwargs, feature=feature)
 
 
 def _exit(self: Any, kind: Any, error: Any, _: Any) -> bool:

@@ -16,6 +16,7 @@ from ..wire.stdlib import BUILTIN_TYPES
 from .arguments import Lent
 from .client import Client
 from .described import CONTENTS
+from .library import library_error
 from .proxies import CandidateClass, new_class
 from .stand_ins import StandIn, keep, read_stand_in
 
@@ -179,7 +180,10 @@ class References:
             raise WireFault("the content of an object is of another type")
         return value
 
-    def _error(self, number: Any, kind: Any, arguments: Any, text: Any) -> Any:
+    def _library_error(self, module: Any, name: Any, number: Any) -> type:
+        return library_error(module, name) or self._class(number)
+
+    def _error(self, number: Any, kind: Any, arguments: Any, text: Any, state: Any) -> Any:
         known = self._known(number)
         if known is not None:
             return known
@@ -187,9 +191,10 @@ class References:
         if not isinstance(made, type):
             raise WireFault("an exception is of no class")
         args, words = self._client.decode(arguments), self._client.decode(text)
-        if type(args) is not list or type(words) is not str:
+        attributes = self._client.decode(state)
+        if type(args) is not list or type(words) is not str or type(attributes) is not dict:
             raise WireFault("an exception has another form")
-        error = _raised(made, args, words)
+        error = _raised(made, args, words, attributes)
         self._texts[id(error)] = words
         self._register("e", number, error)
         return error
@@ -212,7 +217,8 @@ class References:
         ("b", 1): _builtin,
         ("c", 1): _class,
         ("o", 3): _object,
-        ("e", 4): _error,
+        ("s", 3): _library_error,
+        ("e", 5): _error,
     }
 
 
@@ -220,6 +226,8 @@ def _can_be_base(base: Any) -> bool:
     """Only these built-in classes mean the same here: exceptions and immutable content."""
     if isinstance(base, CandidateClass):
         return True
+    if not isinstance(base, type):
+        raise WireFault("a base is no class")
     return base in CONTENTS or (base is SystemExit or issubclass(base, Exception))
 
 
@@ -228,13 +236,17 @@ def _instance(made: type, base: type | None, content: Any) -> Any:
     return create(made) if base is None else create(made, content)
 
 
-def _raised(made: type, args: list[Any], text: str) -> BaseException:
+def _raised(made: type, args: list[Any], text: str, attributes: dict[Any, Any]) -> BaseException:
     if not issubclass(made, (Exception, SystemExit)):
         return CandidateError(f"{made.__name__}: {text}")
     try:
         # Calling a candidate's class would construct another one over there.
-        create: Any = made.__new__ if isinstance(made, CandidateClass) else None
-        error: BaseException = made(*args) if create is None else create(made, *args)
-        return error
+        if attributes or isinstance(made, CandidateClass):
+            create: Any = made.__new__
+            error: BaseException = create(made, *args)
+            vars(error).update((k, v) for k, v in attributes.items() if type(k) is str)
+            return error
+        plain: BaseException = made(*args)
+        return plain
     except Exception:
         return CandidateError(f"{made.__name__}: {text}")

@@ -58,4 +58,4 @@ def keep(kind: type, stand_in: StandIn) -> None:
 
 def stand_in_of(kind: type) -> StandIn:
     """What a proxy's class stands for; a test's own subclass counts as its nearest one."""
-    return next(_KNOWN[base] for base in kind.__mro__ if base in _KNOWN)
+    return _KNOWN.get(kind) or next(_KNOWN[base] for base in kind.__mro__ if base in _KNOWN)

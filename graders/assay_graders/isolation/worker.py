@@ -23,7 +23,9 @@ from ..wire.text import pack, unpack
 from ..wire.values import Codec
 from .described import MUTABLE_CONTENTS, content_type, describe_class
 from .objects import Objects
-from .protocol import CALL_BACK, CONFIG, NEXT_BACK, OK, RAISE, REFUSED
+from .placing import run_on
+from .protocol import CONFIG, OK, RAISE, REFUSED, WITH
+from .surroundings import Surroundings
 
 __all__ = ["main"]
 
@@ -75,10 +77,11 @@ class Worker:
         self._stream = stream
         self._codec = Codec(nan=config["nan"])
         modules = frozenset(config["modules"])
-        self._objects = Objects(self._codec, modules, self._call_back, self._next_back)
+        self._objects = Objects(self._codec, modules, self._ask)
         self._streams: dict[str, io.BytesIO] = {}
         self._warnings: list[Any] = []
         self._asked = 0
+        self._surroundings = Surroundings()
 
     def serve(self) -> None:
         """Answer requests until the driver is gone."""
@@ -90,10 +93,16 @@ class Worker:
         warnings.showwarning = self._warned  # type: ignore[assignment]
         while (message := self._next()) is not None:
             self._answer(message)
+            self._objects.forget()
 
     def _next(self) -> Any:
         frame = self._stream.recv()
-        return None if frame is None else unpack(frame)
+        message = None if frame is None else unpack(frame)
+        if message is not None and message[1] == WITH:
+            for addition in message[2]:
+                self._objects.add(*addition)
+            message = [message[0], *message[3:]]
+        return message
 
     def _answer(self, message: list[Any]) -> None:
         number, word, *parts = message
@@ -110,6 +119,9 @@ class Worker:
         if word == "import":
             importlib.import_module(parts[0])
             return [None, []]
+        if word == "forward":
+            self._surroundings.change(parts[0], objects.value(parts[1]))
+            return [None, []]
         if word == "describe":
             kind = objects.value(parts[0])
             bases = [objects.class_payload(base) for base in kind.__bases__]
@@ -125,7 +137,7 @@ class Worker:
         """Call with arguments; the second part says what became of those that can change."""
         target, args, kwargs = (self._objects.value(part) for part in parts)
         changeable = [
-            (place, value, pack(self._objects.tree(value)))
+            (place, value, self._objects.written(value))
             for place, value in (*enumerate(args), *kwargs.items())
             if type(value) in MUTABLE_CONTENTS
         ]
@@ -133,21 +145,15 @@ class Worker:
         answer = self._objects.tree(result)
         changed = []
         for place, value, before in changeable:
-            after = self._objects.tree(value)
-            if pack(after) != before:
-                changed.append([place, after])
+            if self._objects.written(value) != before:
+                changed.append([place, self._objects.tree(value)])
         return [answer, changed]
 
-    def _call_back(self, token: int, args: Any, kwargs: Any) -> Any:
-        return self._ask(CALL_BACK, token, self._objects.tree(args), self._objects.tree(kwargs))
-
-    def _next_back(self, token: int) -> Any:
-        return self._ask(NEXT_BACK, token)
-
-    def _ask(self, word: str, *parts: Any) -> Any:
+    def _ask(self, word: str, token: int, *values: Any) -> Any:
         """Ask the driver something in the middle of a call; it may call again before."""
         self._asked -= 1
         number = self._asked
+        parts = [token, *map(self._objects.tree, values)]
         self._stream.send(pack([number, word, *parts, self._noted()]))
         while (message := self._next()) is not None:
             if message[0] != number:
@@ -165,14 +171,17 @@ class Worker:
 
     def _noted(self) -> list[Any]:
         """Output and warnings since the last message."""
+        changed = self._objects.noted()
+        if not self._warnings and not any(map(io.BytesIO.tell, self._streams.values())):
+            return changed
         noted, self._warnings = self._warnings[:1_000], []
         for name, stream in self._streams.items():
-            written = stream.getvalue()
-            if written:
+            if stream.tell():
+                written = stream.getvalue()
                 stream.seek(0)
                 stream.truncate()
                 noted.append([name, written[:_OUTPUT_BYTES].decode("utf-8", "replace")])
-        return [[kind, *map(self._codec.encode, rest)] for kind, *rest in noted]
+        return changed + [[kind, *map(self._codec.encode, rest)] for kind, *rest in noted]
 
 
 def _content(value: Any) -> Any:
@@ -201,5 +210,6 @@ def main() -> None:
     os.set_inheritable(descriptor, False)
     sys.argv = [""]
     sys.path.extend([_packages(), *config["roots"]])
+    run_on(config["processor"])
     Worker(FrameStream(descriptor), config).serve()
     os._exit(0)

@@ -22,7 +22,7 @@ class FrameStream:
     def __init__(self, descriptor: int, cap: int = MAX_FRAME_BYTES) -> None:
         self._descriptor = descriptor
         self._cap = cap
-        self._received = bytearray()
+        self._received: bytes | bytearray = b""
         self._broken = False
 
     def send(self, payload: bytes) -> None:
@@ -30,9 +30,11 @@ class FrameStream:
         self._usable()
         if len(payload) > self._cap:
             raise WireFault("a frame to send is larger than the cap")
-        left = memoryview(len(payload).to_bytes(_HEADER_BYTES, "big") + payload)
+        frame = len(payload).to_bytes(_HEADER_BYTES, "big") + payload
         self._broken = True
         try:
+            written = os.write(self._descriptor, frame)
+            left = memoryview(frame)[written:]
             while left:
                 left = left[os.write(self._descriptor, left) :]
         except OSError:
@@ -53,8 +55,13 @@ class FrameStream:
             raise WireFault("a frame is larger than the cap")
         if not self._fill(_HEADER_BYTES + size):
             raise WireFault("the stream ended inside a frame")
-        frame = bytes(self._received[_HEADER_BYTES : _HEADER_BYTES + size])
-        del self._received[: _HEADER_BYTES + size]
+        end = _HEADER_BYTES + size
+        frame = bytes(self._received[_HEADER_BYTES:end])
+        # Nearly always nothing follows, so that nothing has to be moved.
+        if len(self._received) == end:
+            self._received = b""
+        else:
+            del self._buffer()[:end]
         self._broken = False
         return frame
 
@@ -70,5 +77,14 @@ class FrameStream:
                 data = b""
             if not data:
                 return False
-            self._received += data
+            if self._received:
+                self._buffer().extend(data)
+            else:
+                self._received = data
         return True
+
+    def _buffer(self) -> bytearray:
+        """What was received, in a form that can change."""
+        if isinstance(self._received, bytes):
+            self._received = bytearray(self._received)
+        return self._received

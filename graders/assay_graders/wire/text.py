@@ -7,7 +7,7 @@ that JSON does not have, numbers out of range or text that is not Unicode.
 
 from __future__ import annotations
 
-import json
+import json.encoder
 import math
 from typing import Any, NoReturn
 
@@ -23,7 +23,7 @@ _LONGEST_FLOAT = 32
 def pack(tree: Any) -> bytes:
     """A tree as one frame's bytes, ASCII only; raises WireFault when it is no tree."""
     try:
-        return _ENCODE(_objects(tree)).encode("ascii")
+        return "".join(_ENCODE(_objects(tree), 0)).encode("ascii")
     except (ValueError, TypeError, RecursionError):
         raise WireFault("a message is not a tree of the wire") from None
 
@@ -31,11 +31,15 @@ def pack(tree: Any) -> bytes:
 def unpack(frame: bytes) -> Any:
     """The tree in one frame's bytes; raises WireFault."""
     try:
-        return _DECODE(frame.decode("ascii"))
+        text = frame.decode("ascii")
+        tree, end = _DECODE(text, 0)
     except WireFault:
         raise
-    except (ValueError, RecursionError):
+    except (ValueError, StopIteration, RecursionError):
         raise WireFault("a frame is not JSON in ASCII") from None
+    if end != len(text):
+        raise WireFault("a frame holds more than one value")
+    return tree
 
 
 def _objects(tree: Any) -> Any:
@@ -43,7 +47,7 @@ def _objects(tree: Any) -> Any:
     if kind is tuple:
         key, payload = tree
         return {key: _objects(payload)}
-    if kind is list:
+    if kind is list and not _SCALARS.issuperset(map(type, tree)):
         return [_objects(item) for item in tree]
     return tree
 
@@ -55,9 +59,12 @@ def _tag(pairs: list[tuple[str, Any]]) -> tuple[str, Any]:
 
 
 def _integer(digits: str) -> int:
-    if len(digits) > _LONGEST_INTEGER or abs(int(digits)) > MAX_SAFE_INTEGER:
+    if len(digits) > _LONGEST_INTEGER:
         raise WireFault("an integer is out of range")
-    return int(digits)
+    number = int(digits)
+    if not -MAX_SAFE_INTEGER <= number <= MAX_SAFE_INTEGER:
+        raise WireFault("an integer is out of range")
+    return number
 
 
 def _float(digits: str) -> float:
@@ -73,10 +80,17 @@ def _constant(_: str) -> NoReturn:
     raise WireFault("a number that JSON does not have")
 
 
-_ENCODE = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
-_DECODE = json.JSONDecoder(
+_SCALARS = frozenset({int, str, bool, float, type(None)})
+_LIBRARY: Any = json.encoder
+# Made once: JSONEncoder.encode makes such an object for each call, and JSONDecoder.decode also
+# takes white space around a value, which has no place here.
+_ENCODE = _LIBRARY.c_make_encoder(
+    None, None, _LIBRARY.encode_basestring_ascii, None, ":", ",", False, False, False
+)
+_DECODER: Any = json.JSONDecoder(
     object_pairs_hook=_tag,
     parse_int=_integer,
     parse_float=_float,
     parse_constant=_constant,
-).decode
+)
+_DECODE = _DECODER.scan_once

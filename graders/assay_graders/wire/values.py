@@ -33,6 +33,9 @@ MAX_NODES = 1_000_000
 MAX_INT_BITS = 1 << 18
 
 _SMALL = 1 << 52
+_SHORT = 100
+_OWN_VALUES = frozenset({int, bool, float, type(None)})
+"""Types of trees that are the values themselves."""
 
 REFERENCE = "ref"
 
@@ -59,6 +62,8 @@ class Codec:
         self.max_depth = max_depth
         self.max_nodes = max_nodes
         self.max_int_bits = max_int_bits
+        # How many parts a list of scalars may nearly have; none at all where no list may be.
+        self._short = max_nodes if max_depth else 0
 
     def encode(self, value: Any, refer: Refer | None = None) -> Any:
         """The tree of a value.
@@ -66,12 +71,13 @@ class Codec:
         `refer` gives the payload of a reference to a value that is not plain; without it, and
         for what is too deep, too large or a NaN, WireFault is raised.
         """
-        kind = type(value)
-        # Most values are small numbers and short texts.
-        if value is None or kind is bool or (kind is int and -_SMALL < value < _SMALL):
+        # Most values are small numbers and short texts, and most lists short ones of these.
+        if _is_its_own_tree(value):
             return value
-        if kind is str and value.isascii():
-            return value
+        if type(value) is list and len(value) < min(self._short, _SHORT):
+            items = list(value)
+            if all(map(_is_its_own_tree, items)):
+                return items
         return _Encoder(self, refer)(value, 0)
 
     def decode(self, tree: Any, resolve: Refer | None = None) -> Any:
@@ -80,8 +86,10 @@ class Codec:
         Raises WireFault; then nothing of the tree was kept.
         """
         kind = type(tree)
-        if tree is None or kind is int or kind is bool or kind is float:
+        if kind in _OWN_VALUES or (kind is str and tree.isascii()):
             return tree
+        if kind is list and len(tree) < self._short and _OWN_VALUES.issuperset(map(type, tree)):
+            return list(tree)
         return _Decoder(self, resolve)(tree, 0)
 
     def dumps(self, value: Any) -> bytes:
@@ -276,6 +284,13 @@ class _Decoder:
         "ba": lambda self, payload, depth: bytearray(bytes_of(payload)),
         "type": lambda self, payload, depth: type_of(payload),
     }
+
+
+def _is_its_own_tree(value: Any) -> bool:
+    kind = type(value)
+    if kind is int:
+        return bool(-_SMALL < value < _SMALL)
+    return value is None or kind is bool or (kind is str and value.isascii() is True)
 
 
 _SETS: dict[type, str] = {set: "set", frozenset: "fset"}

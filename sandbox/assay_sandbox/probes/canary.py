@@ -12,11 +12,10 @@ from collections.abc import Callable
 
 import attrs
 
-from assay.api import JailSpec, SandboxFailed
+from assay.api import JailSpec, Network
 from assay_sandbox.configuration import LaunchPlan
-from assay_sandbox.launch import launch
-from assay_sandbox.layout import layout_of, memory_room
-from assay_sandbox.memory import open_hold
+from assay_sandbox.layout import Expected, layout_of
+from assay_sandbox.opening import open_session
 from assay_sandbox.policy import Policy
 from assay_sandbox.probes.sentinels import Sentinels
 from assay_sandbox.session import JailSession
@@ -32,27 +31,16 @@ def weakened(
 ) -> Callable[[JailSpec], JailSession]:
     """What opens weak jails around these sentinels, which are the canary's own."""
     weak = attrs.evolve(plan, policy=NO_POLICY, share_network=True)
+    holes = {str(sentinels.private): sentinels.private, "/fixture": sentinels.fixture}
 
     def open_weak(spec: JailSpec) -> JailSession:
         layout = layout_of(spec, init)
-        holes = tuple(
-            _writable(str(place), inside)
-            for place, inside in (
-                (sentinels.private, str(sentinels.private)),
-                (sentinels.fixture, "/fixture"),
-            )
+        layout = attrs.evolve(
+            layout,
+            mounts=(*layout.mounts, *(_writable(str(src), dst) for dst, src in holes.items())),
+            expected=(*layout.expected, *(Expected(dst, writable=True) for dst in holes)),
         )
-        layout = attrs.evolve(layout, mounts=(*layout.mounts, *holes))
-        hold = open_hold(plan.memory, spec.limits, memory_room(spec))
-        jail = launch(weak, layout, hold, loopback=True)
-        try:
-            _, inside = jail.handshake()
-            if inside != plan.ids:
-                raise SandboxFailed("ids", "the init runs as another user than planned")
-        except BaseException:
-            jail.close()
-            raise
-        return JailSession(jail, spec, plan.ids)
+        return open_session(weak, attrs.evolve(spec, network=Network.LOOPBACK), layout)
 
     return open_weak
 
@@ -62,5 +50,6 @@ def _writable(source: str, place: str) -> Message:
     message.text("dst", place)
     message.text("src", source)
     message.flag("is_bind", True)
-    message.flag("rw", True)
+    for flag in ("rw", "nosuid", "nodev"):
+        message.flag(flag, True)
     return message

@@ -1,0 +1,103 @@
+"""Options of mode `isolated`, and what else graders of test files have in common."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Protocol
+
+from assay.api import Network, Task
+from assay_graders.isolated import IsolatedRun, TestRunner
+from assay_graders.isolation.protocol import FORWARDS
+
+__all__ = [
+    "IsolationOptions",
+    "SplitOptions",
+    "isolated_run",
+    "isolation_problems",
+    "split_problems",
+]
+
+
+class SplitOptions(Protocol):
+    """The options of a grader that runs test files of any language."""
+
+    @property
+    def tests(self) -> tuple[str, ...]: ...
+    @property
+    def expect(self) -> tuple[str, ...]: ...
+    @property
+    def hidden(self) -> bool: ...
+    @property
+    def roots(self) -> tuple[str, ...]: ...
+    @property
+    def mode(self) -> str: ...
+    @property
+    def nan(self) -> bool: ...
+    @property
+    def call_seconds(self) -> float: ...
+    @property
+    def test_seconds(self) -> float: ...
+
+
+class IsolationOptions(SplitOptions, Protocol):
+    """The options of a grader that runs Python test files."""
+
+    @property
+    def forward(self) -> tuple[str, ...]: ...
+
+
+def isolated_run(options: IsolationOptions, runner: TestRunner) -> IsolatedRun:
+    """What a grader with these options runs."""
+    return IsolatedRun(
+        runner=runner,
+        tests=options.tests,
+        expect=options.expect,
+        hidden=options.hidden,
+        roots=options.roots,
+        nan=options.nan,
+        call_seconds=options.call_seconds,
+        test_seconds=options.test_seconds,
+        forward=options.forward,
+    )
+
+
+def split_problems(options: SplitOptions, task: Task) -> Iterator[str]:
+    """What is wrong with the options about the candidate's side, as sentences."""
+    for name, seconds in (
+        ("call_seconds", options.call_seconds),
+        ("test_seconds", options.test_seconds),
+    ):
+        if not 0 <= seconds < math.inf:
+            yield f"{name} must be 0 or a number of seconds."
+    if options.mode != "unguarded" and not options.roots:
+        yield f"roots is empty: {options.mode} mode must know which code is the candidate's."
+    if options.mode != "isolated":
+        if options.nan or options.call_seconds or options.test_seconds:
+            yield "nan, call_seconds and test_seconds belong to mode isolated."
+    elif task.network is not Network.NONE:
+        yield "isolated mode has no network, but the task asks for one."
+
+
+def isolation_problems(options: IsolationOptions, task: Task) -> Iterator[str]:
+    """What is wrong with the options about a Python candidate's side, as sentences."""
+    yield from split_problems(options, task)
+    if options.mode == "isolated":
+        yield from _forward_problems(options.forward, task)
+    elif options.forward:
+        yield "forward belongs to mode isolated."
+
+
+def _forward_problems(forward: tuple[str, ...], task: Task) -> Iterator[str]:
+    known = sorted(set(FORWARDS.values()))
+    for index, name in enumerate(forward):
+        if name not in known:
+            yield f"forward[{index}] is none of {', '.join(known)}."
+        elif name in forward[:index]:
+            yield f"forward[{index}] is there twice."
+    if "clock" in forward and not any(
+        re.match(r"freezegun\b", str(wanted), re.IGNORECASE)
+        for wanted in task.runtime.get("requirements", ())
+    ):
+        yield "forward names clock, but the runtime's requirements lack freezegun."

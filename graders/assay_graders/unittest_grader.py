@@ -1,0 +1,218 @@
+"""The `unittest` grader: exactly the expected tests of test cases, each passed once.
+
+Mode `isolated`: the tests run in one jail, the candidate's code in another, and only values
+pass between them. Mode `unguarded`: one jailed process runs both; nothing in the graded tree
+configures the run, but code under test could reach the runner's memory.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import ClassVar
+
+import attrs
+from attrs import frozen
+
+from assay.api import (
+    API_VERSION,
+    Command,
+    Facts,
+    GradeContext,
+    GraderNeeds,
+    GraderUnfit,
+    LintFinding,
+    LintRule,
+    Mount,
+    Task,
+    TaskFiles,
+    Trust,
+)
+from assay_graders.bundle import program_bundle
+from assay_graders.expected import (
+    compare,
+    file_problems,
+    id_problems,
+    mode_problems,
+    root_problems,
+)
+from assay_graders.isolated import TestRunner, bytecode, grade_isolated
+from assay_graders.isolated_options import isolated_run, isolation_problems
+from assay_graders.jailed import (
+    WORKSPACE,
+    base_of,
+    probe,
+    require_files,
+    run_reported,
+    tool,
+)
+from assay_graders.linting.python_tests import lint_python_tests, python_tests
+from assay_graders.linting.rules import PYTHON_RULES
+from assay_graders.measured import facts
+
+__all__ = ["UnittestGrader", "UnittestOptions"]
+
+_LAYERS = (
+    "jail",
+    "expected-ids",
+    "private-report",
+    "no-discovery",
+    "no-load-tests",
+    "roots-last",
+)
+_MAY_BE_HIDDEN = frozenset({"test"})
+"""A module of Python's that is of no use to anybody, and a common name of a folder of tests."""
+
+
+@frozen
+class UnittestOptions:
+    """`tests` are files below the graded tree, or below the hidden files with `hidden`.
+
+    `expect` are the dotted ids that `python -m unittest` prints when it is started in the same
+    folder with these files; `roots` are folders of the graded tree, `.` for itself, from which
+    tests may import. The last three are for mode `isolated`: whether NaN may pass, and seconds
+    for one call and for one test or fixture (0: no limit of their own).
+    """
+
+    tests: tuple[str, ...]
+    expect: tuple[str, ...]
+    hidden: bool = False
+    roots: tuple[str, ...] = ()
+    mode: str = "unguarded"
+    nan: bool = False
+    call_seconds: float = 0.0
+    test_seconds: float = 0.0
+    forward: tuple[str, ...] = ()
+
+
+class UnittestGrader:
+    """Runs test files with unittest and compares what ran with what was expected."""
+
+    api: ClassVar[str] = API_VERSION
+    name: ClassVar[str] = "unittest"
+    version: ClassVar[str] = "1"
+    Options: ClassVar[type] = UnittestOptions
+    max_trust: ClassVar[Trust] = Trust.ISOLATED
+    lint_rules: ClassVar[tuple[LintRule, ...]] = PYTHON_RULES
+
+    def check(self, options: UnittestOptions, task: Task) -> tuple[str, ...]:
+        return (
+            *file_problems("tests", options.tests, suffixes=(".py",), forbidden=": "),
+            *_module_problems(options.tests),
+            *id_problems(options.expect, options.tests, _file_of(options.tests)),
+            *_subtest_problems(options.expect),
+            *root_problems(options.roots),
+            *mode_problems(options.mode, options.hidden, task, ("unguarded", "isolated")),
+            *isolation_problems(options, task),
+        )
+
+    def needs(self, options: UnittestOptions, task: Task) -> GraderNeeds:
+        return GraderNeeds(tools=("python",), hidden=options.hidden)
+
+    def modes(self, options: UnittestOptions, task: Task) -> Mapping[Trust, UnittestOptions]:
+        """The same tests in each mode; without roots there is no isolated one."""
+        plain = UnittestOptions(
+            options.tests, options.expect, hidden=options.hidden, roots=options.roots
+        )
+        isolated = attrs.evolve(options, mode="isolated")
+        fits = not self.check(isolated, task)
+        return {Trust.UNGUARDED: plain, **({Trust.ISOLATED: isolated} if fits else {})}
+
+    def lint(
+        self, options: UnittestOptions, task: Task, files: TaskFiles
+    ) -> tuple[LintFinding, ...]:
+        """What is wrong with the test files, by reading them."""
+        run = python_tests(options, _name_of(options.tests), cases_only=True)
+        return lint_python_tests(run, task, files)
+
+    def grade(self, ctx: GradeContext) -> Facts:
+        options: UnittestOptions = ctx.options
+        problems = self.check(options, ctx.task)
+        if problems:
+            raise GraderUnfit(f"grader {ctx.spec.id}: {problems[0]}")
+        file_of = _file_of(options.tests)
+        subtests = sorted({_test_of(test) for test in options.expect if _test_of(test) != test})
+        if options.mode == "isolated":
+            runner = TestRunner("unittest", file_of, {"subtests": subtests})
+            return grade_isolated(ctx, self, isolated_run(options, runner))
+        base = base_of(options.hidden)
+        tests = require_files(ctx, options.tests, hidden=options.hidden)
+        if not tests:
+            return facts(ctx, self, None, compare(options.expect, None, file_of), layers=_LAYERS)
+        config = {
+            "base": base,
+            "tests": [f"{base}/{test}" for test in tests],
+            "roots": [
+                WORKSPACE if root == "." else f"{WORKSPACE}/{root}" for root in options.roots
+            ],
+            "subtests": subtests,
+        }
+        command = _command(ctx, json.dumps(config))
+        run = run_reported(ctx, command, hidden=options.hidden, programs=(_program(),))
+        probe(ctx, run, _command(ctx, "probe"), _program())
+        results = compare(options.expect, run.report, file_of)
+        return facts(ctx, self, run.outcome, results, layers=_LAYERS, fault=run.fault)
+
+
+def _program() -> Mount:
+    return program_bundle("driver", "unittests")
+
+
+def _command(ctx: GradeContext, argument: str) -> Command:
+    argv = (tool(ctx, "python"), "-I", "-B", *bytecode(ctx), "/assay/driver.pyc", argument)
+    return Command(argv=tuple(part.encode("utf-8") for part in argv), cwd=WORKSPACE)
+
+
+def _module(file: str) -> str:
+    return file.removesuffix(".py").replace("/", ".")
+
+
+def _file_of(tests: tuple[str, ...]) -> Callable[[str], str]:
+    """Gives the file of an id: the one of the longest module name that the id starts with.
+
+    A file's own path is its own; anything else that belongs to no file is given back.
+    """
+    names = sorted(((_module(test), test) for test in tests), key=lambda pair: -len(pair[0]))
+
+    def file_of(test: str) -> str:
+        return next((file for name, file in names if test.startswith(f"{name}.")), test)
+
+    return file_of
+
+
+def _name_of(tests: tuple[str, ...]) -> Callable[[str], tuple[str, str]]:
+    """Gives the file of an id, and class and test as `Class::test`."""
+    file_of = _file_of(tests)
+
+    def name_of(test: str) -> tuple[str, str]:
+        file = file_of(test)
+        return file, _test_of(test).removeprefix(f"{_module(file)}.").replace(".", "::")
+
+    return name_of
+
+
+def _test_of(test: str) -> str:
+    """The id of the test that a sub-test belongs to, or the id itself."""
+    for mark in (" (", " ["):
+        test = test.partition(mark)[0]
+    return test
+
+
+def _module_problems(tests: tuple[str, ...]) -> Iterator[str]:
+    """What is wrong with the module names that paths of test files spell, as sentences."""
+    names = [_module(test) for test in tests]
+    for index, (test, name) in enumerate(zip(tests, names, strict=True)):
+        if "." in test.removesuffix(".py"):
+            yield f"tests[{index}] has a dot in its name, which would be one in its ids."
+        top = name.partition(".")[0]
+        if top in sys.stdlib_module_names - _MAY_BE_HIDDEN:
+            yield f"tests[{index}] would hide Python's own module {top}."
+        if any(other.startswith(f"{name}.") for other in names):
+            yield f"tests[{index}] has the name of a folder of tests."
+
+
+def _subtest_problems(expect: tuple[str, ...]) -> Iterator[str]:
+    for index, test in enumerate(expect):
+        if _test_of(test) not in expect:
+            yield f"expect[{index}] is a sub-test, but its test is not in expect."

@@ -1,0 +1,107 @@
+"""Test cases of exactly the given files, found by their place and by no search.
+
+A file is the module that its path spells, `tests/test_a.py` is `tests.test_a`, and its folders
+are packages, so relative imports work. It is always read from that file, whatever code under
+test has put under its name.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import os
+import sys
+import types
+import unittest
+from collections.abc import Iterator, Sequence
+
+__all__ = ["LoadedTest", "TestFiles"]
+
+_NO_TESTS = (unittest.TestCase, unittest.FunctionTestCase)
+
+
+class LoadedTest:
+    """One test method: its id, and the object that runs it."""
+
+    def __init__(self, test_id: str, name: str, case: unittest.TestCase) -> None:
+        self.id = test_id
+        self.name = name
+        self.case = case
+
+
+class TestFiles:
+    """Loads the files `tests` below the folder `base`; a finder of their packages too."""
+
+    def __init__(self, base: str, tests: Sequence[str]) -> None:
+        self.files = {_dotted(os.path.relpath(test, base)): test for test in tests}
+        self._folders: dict[str, str] = {}
+        for name, place in self.files.items():
+            while "." in name:
+                name, place = name.rpartition(".")[0], os.path.dirname(place)
+                self._folders[name] = place
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: object = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """A spec for a test file or a folder of one, None for any other name."""
+        if name in self.files:
+            return importlib.util.spec_from_file_location(name, self.files[name])
+        folder = self._folders.get(name)
+        if folder is None:
+            return None
+        start = os.path.join(folder, "__init__.py")
+        if os.path.isfile(start):
+            return importlib.util.spec_from_file_location(
+                name, start, submodule_search_locations=[folder]
+            )
+        spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
+        spec.submodule_search_locations = [folder]
+        return spec
+
+    def load(self, name: str) -> list[LoadedTest]:
+        """The tests of one file; raises what its import raises, or UnsupportedFile."""
+        parent = name.rpartition(".")[0]
+        if parent:
+            importlib.import_module(parent)
+        module = self._imported(name)
+        if "load_tests" in vars(module):
+            raise UnsupportedFile("load_tests is not supported")
+        loader = unittest.TestLoader()
+        found = []
+        for kind in _classes(module):
+            names: Sequence[str] = loader.getTestCaseNames(kind)
+            if not names and hasattr(kind, "runTest"):
+                names = ["runTest"]
+            for method in names:
+                found.append(
+                    LoadedTest(f"{name}.{kind.__qualname__}.{method}", method, kind(method))
+                )
+        return found
+
+    def _imported(self, name: str) -> types.ModuleType:
+        spec = importlib.util.spec_from_file_location(name, self.files[name])
+        if spec is None or spec.loader is None:
+            raise UnsupportedFile("not a module")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+        return module
+
+
+class UnsupportedFile(Exception):
+    """A test file asks for what this runner does not do."""
+
+
+def _dotted(path: str) -> str:
+    return path.removesuffix(".py").replace(os.sep, ".")
+
+
+def _classes(module: types.ModuleType) -> Iterator[type[unittest.TestCase]]:
+    """Each test case that a name of the module leads to, once, in the order of the names."""
+    seen: set[type] = set()
+    for _, value in sorted(vars(module).items()):
+        if not isinstance(value, type) or not issubclass(value, unittest.TestCase):
+            continue
+        if value not in _NO_TESTS and value not in seen:
+            seen.add(value)
+            yield value
