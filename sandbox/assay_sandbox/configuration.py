@@ -15,12 +15,16 @@ __all__ = ["LaunchPlan", "configuration"]
 
 @frozen
 class LaunchPlan:
-    """What all jails of this host share: ids, policy, mount interface, memory."""
+    """What all jails of this host share: ids, policy, mount interface, memory.
+
+    `share_network` is for the jail that is weak on purpose, and for no other.
+    """
 
     ids: HostIds
     policy: Policy
     mount_interface: str
     memory: MemoryLayer
+    share_network: bool = False
 
 
 def configuration(
@@ -43,8 +47,9 @@ def configuration(
     config.number("nice_level", 0)
     for name in ("keep_env", "keep_caps", "disable_no_new_privs", "skip_setsid", "mount_proc"):
         config.flag(name, False)
-    for name in ("net", "user", "ns", "pid", "ipc", "uts", "cgroup"):
+    for name in ("user", "ns", "pid", "ipc", "uts", "cgroup"):
         config.flag(f"clone_new{name}", True)
+    config.flag("clone_newnet", not plan.share_network)
     config.flag("iface_no_lo", not loopback)
     for name, outside in (("uidmap", plan.ids.uid), ("gidmap", plan.ids.gid)):
         mapping = Message()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,19 +16,22 @@ from assay.api import (
     HostIds,
     JailSpec,
     Network,
+    Probe,
+    ProbeReport,
+    Profile,
     Runtime,
     SandboxFailed,
     SandboxUnavailable,
     Store,
 )
 from assay_sandbox.configuration import LaunchPlan
-from assay_sandbox.disk import DiskUse
 from assay_sandbox.doctor import blame, diagnose
-from assay_sandbox.launch import launch, nsjail_program, read_mounts
-from assay_sandbox.layout import disk_bound, layout_of, memory_room, system_layout
-from assay_sandbox.memory import MemoryLayer, memory_layer, open_hold
+from assay_sandbox.launch import nsjail_program, read_mounts
+from assay_sandbox.layout import layout_of, system_layout
+from assay_sandbox.memory import MemoryLayer, memory_layer
 from assay_sandbox.mounted import check_mounts
 from assay_sandbox.notes import end_leftovers
+from assay_sandbox.opening import open_session
 from assay_sandbox.policy import Policy, PolicyKind, policy_of_this_host
 from assay_sandbox.profiles import PROFILES, profiles_data, profiles_digest
 from assay_sandbox.session import JailSession, check_limits
@@ -72,6 +75,37 @@ class NsjailSandbox:
 
         return prepare(spec, store, hasher)
 
+    def probes(self) -> tuple[Probe, ...]:
+        """Every built-in attack on this sandbox; starts nothing."""
+        from assay_sandbox.probes.catalogue import attacks
+
+        return tuple(attack.probe for attack in attacks())
+
+    def attack(
+        self,
+        store: Store,
+        hasher: Hasher,
+        *,
+        profiles: Collection[Profile] = (),
+        only: Collection[str] = (),
+    ) -> ProbeReport:
+        """Attack it with its own probes; raises SandboxUnavailable, UsageError."""
+        from assay_sandbox.probes.attack import attack_sandbox
+
+        capabilities, plan = _measured(self.policy)
+        if plan is None:
+            raise SandboxUnavailable(capabilities.layer, capabilities.fix)
+        return attack_sandbox(
+            self.open,
+            plan,
+            capabilities,
+            self.runtime({}, store, hasher),
+            hasher,
+            _init_program(),
+            profiles=profiles,
+            only=only,
+        )
+
     def open(self, spec: JailSpec) -> JailSession:
         """A live session; raises SandboxUnavailable or SandboxFailed."""
         capabilities, plan = _measured(self.policy)
@@ -80,21 +114,7 @@ class NsjailSandbox:
         if spec.network is Network.LOOPBACK and not PROFILES[spec.profile].loopback:
             raise SandboxFailed("network", f"profile {spec.profile.value} has no loopback")
         check_limits(spec.limits)
-        layout = layout_of(spec, _init_program())
-        hold = open_hold(plan.memory, spec.limits, memory_room(spec))
-        jail = launch(plan, layout, hold, loopback=spec.network is Network.LOOPBACK)
-        try:
-            mounts, inside = jail.handshake()
-            if inside != plan.ids:
-                raise SandboxFailed("ids", "the init runs as another user than planned")
-            check_mounts(mounts, layout.expected)
-            trees, most = disk_bound(spec)
-            if trees:
-                jail.guards += (DiskUse(jail.init_pid, trees, most),)
-        except BaseException:
-            jail.close()
-            raise
-        return JailSession(jail, spec, plan.ids)
+        return open_session(plan, spec, layout_of(spec, _init_program()))
 
 
 class CompatSandbox(NsjailSandbox):

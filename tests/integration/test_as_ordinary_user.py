@@ -44,6 +44,7 @@ ELSEWHERE = {
         "what graders make of a jail; that jails are alike is tested by the jail's own modules",
     ),
     "test_runtime_requirements.py": "wheels are read on the host, whoever runs it",
+    "test_pytest_plugin.py": "the same jails by another way",
     "test_tutorial.py": "the same commands as in test_run_command.py",
 }
 MODULES = sorted(path.name for path in HERE.parent.glob("test_*.py") if path.name not in ELSEWHERE)
