@@ -57,7 +57,6 @@ from assay_graders.measured import facts
 
 __all__ = ["UnittestGrader", "UnittestOptions"]
 
-_MODES = ("unguarded", "isolated")
 _LAYERS = (
     "jail",
     "expected-ids",
