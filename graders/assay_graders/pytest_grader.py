@@ -27,10 +27,9 @@ from assay.api import (
     TaskFiles,
     Trust,
 )
-from assay_graders.bundle import program_bundle
-from assay_graders.evident.canaries import python_canaries
 from assay_graders.evident.grading import grade_evident
-from assay_graders.evident.runs import GuardedTests, Language
+from assay_graders.evident.language import GuardedTests
+from assay_graders.evident.python import PytestLanguage
 from assay_graders.expected import (
     compare,
     file_problems,
@@ -58,10 +57,6 @@ __all__ = ["PytestGrader", "PytestOptions"]
 
 _DRIVER = "pytest_driver.py"
 _MODES = ("unguarded", "tamper-evident", "isolated")
-_MEASURED = (
-    *("isolated-interpreter", "checked-bytecode", "no-conftest", "no-configuration"),
-    *("no-plugins", "roots-last", "tests-apart", "sub-tests"),
-)
 _LAYERS = (
     "jail",
     "expected-ids",
@@ -177,21 +172,5 @@ def _guarded(options: PytestOptions) -> GuardedTests:
         expect=options.expect,
         hidden=options.hidden,
         roots=options.roots,
-        language=Language(
-            command=_guarded_command,
-            programs=(program_bundle("pytest_driver", "guarded"),),
-            suffixes=(".py",),
-            file_of=file_of,
-            stem=lambda test: test.partition("[")[0],
-            canaries=python_canaries,
-            guards=_MEASURED,
-        ),
+        language=PytestLanguage(),
     )
-
-
-def _guarded_command(ctx: GradeContext, argument: str) -> Command:
-    argv = (
-        *(tool(ctx, "python"), "-I", "-B", "--check-hash-based-pycs", "always"),
-        *(*bytecode(ctx), "/assay/pytest_driver.pyc", argument),
-    )
-    return Command(argv=tuple(part.encode("utf-8") for part in argv), cwd=WORKSPACE)

@@ -1,8 +1,9 @@
 """The `unittest` grader: exactly the expected tests of test cases, each passed once.
 
 Mode `isolated`: the tests run in one jail, the candidate's code in another, and only values
-pass between them. Mode `unguarded`: one jailed process runs both; nothing in the graded tree
-configures the run, but code under test could reach the runner's memory.
+pass between them. In the other modes one jailed process runs both; nothing in the graded tree
+configures the run, but code under test could reach the runner's memory: in mode
+`tamper-evident` further runs show whether it did, in mode `unguarded` nothing does.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ from assay.api import (
     Trust,
 )
 from assay_graders.bundle import program_bundle
+from assay_graders.evident.grading import grade_evident
+from assay_graders.evident.language import GuardedTests
+from assay_graders.evident.python import UnittestLanguage
 from assay_graders.expected import (
     compare,
     file_problems,
@@ -53,15 +57,15 @@ from assay_graders.measured import facts
 
 __all__ = ["UnittestGrader", "UnittestOptions"]
 
-_MODES = ("unguarded", "isolated")
 _LAYERS = (
     "jail",
     "expected-ids",
     "private-report",
     "no-discovery",
-    "no-load-tests",
+    "own-load-tests",
     "roots-last",
 )
+_MODES = ("unguarded", "tamper-evident", "isolated")
 _MAY_BE_HIDDEN = frozenset({"test"})
 """A module of Python's that is of no use to anybody, and a common name of a folder of tests."""
 
@@ -134,6 +138,8 @@ class UnittestGrader:
         if options.mode == "isolated":
             runner = TestRunner("unittest", file_of, {"subtests": subtests})
             return grade_isolated(ctx, self, isolated_run(options, runner))
+        if options.mode == "tamper-evident":
+            return grade_evident(ctx, self, _guarded(options, subtests))
         base = base_of(options.hidden)
         tests = require_files(ctx, options.tests, hidden=options.hidden)
         if not tests:
@@ -151,6 +157,16 @@ class UnittestGrader:
         probe(ctx, run, _command(ctx, "probe"), _program())
         results = compare(options.expect, run.report, file_of)
         return facts(ctx, self, run.outcome, results, layers=_LAYERS, fault=run.fault)
+
+
+def _guarded(options: UnittestOptions, subtests: list[str]) -> GuardedTests:
+    return GuardedTests(
+        tests=options.tests,
+        expect=options.expect,
+        hidden=options.hidden,
+        roots=options.roots,
+        language=UnittestLanguage(_name_of(options.tests), subtests),
+    )
 
 
 def _program() -> Mount:
