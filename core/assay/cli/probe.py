@@ -24,6 +24,9 @@ def probe(
     only: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only this probe; repeatable.")
     ] = None,
+    sandbox: Annotated[str, typer.Option(metavar="NAME", help="The plugin that makes jails.")] = (
+        "nsjail"
+    ),
     junit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write JUnit XML.")
     ] = None,
@@ -50,7 +53,7 @@ def probe(
     from assay.reports.probes import probe_document, probe_table, summary_lines, worse_table
     from assay.reports.tables import sentence
 
-    components = open_components(Registry())
+    components = open_components(Registry(), sandbox=sandbox)
     attack = getattr(components.sandbox, "attack", None)
     if attack is None:
         raise UsageError("this sandbox brings no probes")
