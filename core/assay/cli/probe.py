@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,7 +12,10 @@ from assay.api.errors import UsageError
 from assay.api.jail import Profile
 from assay.cli.display import make_console
 
-__all__ = ["probe"]
+if TYPE_CHECKING:
+    from assay.api.probes import ProbeReport
+
+__all__ = ["exit_code", "probe"]
 
 NOT_AS_PROMISED = 5
 
@@ -60,7 +63,7 @@ def probe(
     report = attack(
         components.store, components.hasher, profiles=tuple(profile or ()), only=tuple(only or ())
     )
-    code = NOT_AS_PROMISED if report.void or report.worse else 0
+    code = exit_code(report)
     if junit is not None:
         junit.write_bytes(junit_xml(report))
     if sarif is not None:
@@ -77,3 +80,8 @@ def probe(
     for line in summary_lines(report):
         console.print(sentence(line))
     return code
+
+
+def exit_code(report: ProbeReport) -> int:
+    """5 when a result is worse than expected or nothing follows from the matrix, else 0."""
+    return NOT_AS_PROMISED if report.void or report.worse else 0
