@@ -284,7 +284,7 @@ UNFIT = {
     r"expect\[0\] can't be isolated: code": "def setUpModule(): eval('1')\n",
     r"expect\[0\] can't be isolated: process-state": "import os\nfrom unittest import mock\n"
     "def setUpModule(): mock.patch.dict(os.environ, {'A': 'b'}).start()\n",
-    r"expect\[0\] can't be isolated: module-set": "from unittest import mock\n"
+    r"expect\[0\] can't be isolated: attribute-set": "from unittest import mock\n"
     "def tearDownModule(): mock.patch('cand.rows', list).start()\n",
     r"expect\[0\] can't be isolated: argument-changed": "SENT = [1]\n"
     "def setUpModule(): cand.text(SENT); SENT.append(2)\n",

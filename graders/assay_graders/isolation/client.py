@@ -44,7 +44,9 @@ _TEMPORARY = re.compile(rb'"(/tmp/[^"]*)"')
 class Client:
     """Speaks to the host on one channel; what it leaves to others are its public attributes."""
 
-    def __init__(self, stream: FrameStream, codec: Codec, max_trips: int) -> None:
+    def __init__(
+        self, stream: FrameStream, codec: Codec, max_trips: int, max_level: int = 4
+    ) -> None:
         self._stream = stream
         self._codec = codec
         self._max_trips = max_trips
@@ -56,6 +58,8 @@ class Client:
         self._random = b""
         self._in_frame = False
         self._is_due = False
+        self.max_level = max_level
+        self.is_in_test = False
         self.until = 0.0
         self.generation = 1
         self.total_trips = 0
@@ -71,6 +75,7 @@ class Client:
     def begin(self) -> Noted:
         """Start counting for a test, on a fresh worker when the one before was lost."""
         self.noted = Noted()
+        self.is_in_test = True
         if self._is_lost:
             self._stream.send(RESTART)
             if self._stream.recv() != ANSWER:
@@ -78,6 +83,11 @@ class Client:
             self._is_lost = False
             self.generation += 1
         return self.noted
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether there is no worker until the next test begins."""
+        return self._is_lost
 
     def time_is_up(self) -> None:
         """The test in progress reached its time limit: raise TimeUp, now or after the answer.

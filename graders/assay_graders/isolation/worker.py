@@ -21,7 +21,7 @@ from ..wire.frames import FrameStream
 from ..wire.stdlib import BUILTIN_TYPES
 from ..wire.text import pack, unpack
 from ..wire.values import Codec
-from .described import MUTABLE_CONTENTS, content_type, describe_class
+from .described import MUTABLE_CONTENTS, content_of, describe_class, state_of
 from .objects import Objects
 from .placing import run_on
 from .protocol import CONFIG, OK, RAISE, REFUSED, WITH
@@ -63,6 +63,10 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "eq": operator.eq,
     "issubclass": issubclass,
     "get": getattr,
+    "raw": lambda value, name: vars(value)[name],
+    "set": setattr,
+    "del": delattr,
+    "state": state_of,
     "enter": lambda value: type(value).__enter__(value),
     "exit": lambda value, error: type(value).__exit__(
         value, None if error is None else type(error), error, None
@@ -128,7 +132,7 @@ class Worker:
             return [[*self._codec.encode(describe_class(kind)), bases], []]
         if word == "content":
             value = objects.value(parts[0])
-            return [objects.tree(_content(value)), []]
+            return [objects.tree(content_of(value)), []]
         if word == "call":
             return self._call(parts)
         return [objects.tree(_OPERATIONS[word](*map(objects.value, parts))), []]
@@ -182,18 +186,6 @@ class Worker:
                 stream.truncate()
                 noted.append([name, written[:_OUTPUT_BYTES].decode("utf-8", "replace")])
         return changed + [[kind, *map(self._codec.encode, rest)] for kind, *rest in noted]
-
-
-def _content(value: Any) -> Any:
-    """A plain copy of a container, read with the built-in type's own methods."""
-    base = content_type(type(value))
-    if base is dict:
-        return dict(zip(dict.keys(value), dict.values(value), strict=True))
-    if base is list:
-        return list(list.__iter__(value))
-    if base is set:
-        return set(set.__iter__(value))
-    return bytearray(value)
 
 
 def _packages() -> str:
