@@ -6,54 +6,17 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from .borrowed_functions import TOKEN, Ask, CallBack, async_function
 from .described import CONTENTS, MUTABLE_CONTENTS
 from .protocol import CALL_BACK, CLASS_BACK, DO_BACK, NEXT_BACK
 from .write_back import write_back
 
 __all__ = ["Borrowings", "token_of"]
 
-_TOKEN = "_assay_token"
 _CLASS_TOKEN = "_assay_class_token"
 _CONTENT_TYPES = {kind.__name__: kind for kind in CONTENTS}
 
-Ask = Callable[..., Any]
-"""`ask(word, token, *values)`: the driver's answer, or what it raised."""
-
-
-class _CallBack:
-    """A function: it can be called, and says what it says of itself."""
-
-    def __init__(self, token: int, ask: Ask, about: dict[str, Any]) -> None:
-        self._assay_token = token
-        self._ask = ask
-        self._parameters = about.pop("parameters")
-        self._binds = about.pop("binds")
-        vars(self).update(about)
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        return self._ask(CALL_BACK, self._assay_token, args, kwargs)
-
-    def __get__(self, instance: Any, _: Any = None) -> Any:
-        """A function that is one in a class too is a method there."""
-        import types
-
-        is_method = self._binds and instance is not None
-        return types.MethodType(self, instance) if is_method else self
-
-    @property
-    def __signature__(self) -> Any:
-        import inspect
-
-        if self._parameters is None:
-            raise AttributeError("__signature__")
-        return inspect.Signature(
-            [
-                inspect.Parameter(name, inspect._ParameterKind(kind), default=default[0])
-                if default
-                else inspect.Parameter(name, inspect._ParameterKind(kind))
-                for name, kind, default in self._parameters
-            ]
-        )
+_FUNCTION = type(lambda: None)
 
 
 class _Items:
@@ -90,9 +53,12 @@ class _Class(type):
 def token_of(value: Any) -> int | None:
     """The token of something of the driver's, None for anything else."""
     kind = type(value)
-    if kind is _CallBack or kind is _Items:
+    if kind is CallBack or kind is _Items:
         return int(value._assay_token)
-    name = _TOKEN
+    name = TOKEN
+    if kind is _FUNCTION:
+        token = vars(value).get(name)
+        return token if type(token) is int else None
     if kind is not _Class and type(kind) is not _Class and not isinstance(value, BaseException):
         if not isinstance(value, type):
             return None
@@ -113,7 +79,8 @@ class Borrowings:
 
     def function(self, token: int, about: dict[str, Any]) -> Any:
         """A function of the driver's."""
-        return self._known(token) or self._keep(token, _CallBack(token, self.ask, about))
+        make = async_function if about.pop("is_async") else CallBack
+        return self._known(token) or self._keep(token, make(token, self.ask, about))
 
     def items(self, token: int) -> Any:
         """An iterator of the driver's."""
@@ -128,7 +95,7 @@ class Borrowings:
         base = next((base for base in CONTENTS if issubclass(kind, base)), None)
         create: Any = object.__new__ if base is None else base.__new__
         made = create(kind) if base is None else create(kind, content)
-        object.__setattr__(made, _TOKEN, token)
+        object.__setattr__(made, TOKEN, token)
         return self._keep(token, made)
 
     def class_of(self, token: int) -> Any:
@@ -149,7 +116,7 @@ class Borrowings:
         if known is not None:
             return known
         made = _raised(kind, arguments)
-        vars(made)[_TOKEN] = token
+        vars(made)[TOKEN] = token
         return made
 
     def read(self, token: int, name: str) -> Any:
@@ -239,7 +206,7 @@ def _object_class(owner: Borrowings, token: int, description: dict[str, Any]) ->
         "__module__": module,
         "__qualname__": qualified,
         "_assay_owner": owner,
-        _TOKEN: token,
+        TOKEN: token,
         "__getattr__": _read_object,
         "__setattr__": _write_object,
         "__delattr__": _delete,

@@ -19,6 +19,7 @@ from ..wire.values import Codec
 from .arguments import Lent
 from .backs import Backs
 from .client import Client
+from .coroutines import Coroutines
 from .exchange import Exchange
 from .forwarding import Forwarding
 from .modules import CandidateFinder, without_those_found_here
@@ -58,11 +59,13 @@ def _run(runner: Any, config: dict[str, Any], wire: int, report: int) -> int:
     client.refer, client.resolve = references.refer, references.resolve
     client.describe_error = references.describe_error
     forwarding = Forwarding(client, config["forward"])
-    client.before = forwarding.before
     exchange = Exchange(client, references, forwarding)
     bind(exchange)
     exchange.end_of_test = lent.files.forget
-    backs = Backs(exchange, lent, tests)
+    coroutines = Coroutines(client, exchange.take, exchange.take_over)
+    references.coroutine, exchange.came_of = coroutines.stand_in, coroutines.came_of
+    client.before = forwarding.before, coroutines.before
+    backs = Backs(exchange, coroutines, lent, tests)
     client.answer_back = backs.answer
     client.notes.effects = {WROTE: backs.take_over, FILE: lent.files.take_over}
     client.additions = lent.files.changes

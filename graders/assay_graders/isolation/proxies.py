@@ -27,10 +27,10 @@ _OPERATORS = tuple(
     )
     for prefix in ("", "r", "i")
 )
-_ASYNC = ("__await__", "__aiter__", "__anext__", "__aenter__", "__aexit__")
 _NULLARY = (
     *("len", "iter", "next", "reversed", "bool", "int", "float", "index", "complex", "neg"),
     *("pos", "abs", "invert", "trunc", "floor", "ceil", "bytes", "fspath", "enter", "dir"),
+    *("aiter", "anext", "aenter"),
 )
 _WITH_OPERANDS = ("getitem", "setitem", "delitem", "round", "format")
 _TYPES = {kind.__name__: kind for kind in (*CONTENTS, *MUTABLE_CONTENTS)}
@@ -137,7 +137,11 @@ def _special(name: str) -> Callable[..., Any]:
         return _nullary(word)
     if word in _WITH_OPERANDS:
         return lambda self, *operands: _Bound.exchange.ask(word, self, *operands)
-    code = "order" if name in _ORDER else "async" if name in _ASYNC else "operator"
+    if name == "__await__":
+        return _await
+    if name == "__aexit__":
+        return _leave
+    code = "order" if name in _ORDER else "operator"
 
     def refuse(self: Any, *_: Any) -> Any:
         raise _refused(code)
@@ -198,6 +202,16 @@ def _exit(self: Any, kind: Any, error: Any, _: Any) -> bool:
         _Bound.exchange.ask("exit", self, None)
         return False
     held_back = _Bound.exchange.ask("exit", self, error) is True
+    return held_back and isinstance(error, Exception) and not isinstance(error, AssertionError)
+
+
+def _await(self: Any) -> Any:
+    return _Bound.exchange.ask("await", self).__await__()
+
+
+async def _leave(self: Any, kind: Any, error: Any, _: Any) -> bool:
+    """As `_exit`, for `async with`."""
+    held_back = await _Bound.exchange.ask("aexit", self, error) is True
     return held_back and isinstance(error, Exception) and not isinstance(error, AssertionError)
 
 
