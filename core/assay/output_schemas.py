@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from assay.api.linting import LintSeverity
+from assay.api.trust import Trust
+
 __all__ = ["OUTPUT_SCHEMAS"]
 
 _TEXT = {"type": "string"}
@@ -100,6 +103,50 @@ def _doctor_output() -> dict[str, Any]:
     )
 
 
+def _lint_output() -> dict[str, Any]:
+    finding = _closed(
+        rule=_TEXT,
+        severity={"enum": [severity.value for severity in LintSeverity]},
+        task=_TEXT,
+        grader=_TEXT,
+        file=_TEXT,
+        line=_COUNT,
+        test=_TEXT,
+        detail=_TEXT,
+        excuse=_TEXT,
+        follows=_TEXT,
+        cure=_TEXT,
+    )
+    test = _closed(
+        id=_TEXT,
+        outcome=_TEXT,
+        level=_COUNT,
+        features=_TEXTS,
+        trips=_COUNT,
+        codes=_TEXTS,
+        unsupported=_TEXTS,
+    )
+    run = _closed(
+        task=_TEXT,
+        grader=_TEXT,
+        trust={"enum": [trust.value for trust in Trust]},
+        tests=_list(test),
+        refused_on_base=_list(_closed(id=_TEXT, codes=_TEXTS)),
+        mutants=_list(_closed(id=_TEXT, what=_TEXT, in_process=_TEXTS, isolated=_TEXTS)),
+    )
+    return _document(
+        "lint-output",
+        suite=_TEXT,
+        tasks=_TEXTS,
+        strict={"type": "boolean"},
+        exit_code=_CODE,
+        findings=_list(finding),
+        unread=_list(_closed(task=_TEXT, grader=_TEXT)),
+        driven={"anyOf": [_list(run), {"type": "null"}]},
+        skipped=_SKIPPED,
+    )
+
+
 def _plugins_output() -> dict[str, Any]:
     plugin = _closed(group=_TEXT, name=_TEXT, distribution=_TEXT, version=_TEXT)
     return _document("plugins-output", plugins=_list(plugin))
@@ -108,6 +155,7 @@ def _plugins_output() -> dict[str, Any]:
 OUTPUT_SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
     "check-output": _check_output,
     "doctor-output": _doctor_output,
+    "lint-output": _lint_output,
     "lock-output": lambda: _document("lock-output", changed=_TEXTS, exit_code=_CODE),
     "new-output": lambda: _document("new-output", written=_TEXTS),
     "plugins-output": _plugins_output,

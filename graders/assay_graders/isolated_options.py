@@ -1,4 +1,4 @@
-"""Options of mode `isolated`, which every runner of Python test files has."""
+"""Options of mode `isolated`, and what else graders of test files have in common."""
 
 from __future__ import annotations
 
@@ -11,11 +11,17 @@ from assay.api import Network, Task
 from assay_graders.isolated import IsolatedRun, TestRunner
 from assay_graders.isolation.protocol import FORWARDS
 
-__all__ = ["IsolationOptions", "isolated_run", "isolation_problems"]
+__all__ = [
+    "IsolationOptions",
+    "SplitOptions",
+    "isolated_run",
+    "isolation_problems",
+    "split_problems",
+]
 
 
-class IsolationOptions(Protocol):
-    """The options of a grader that runs Python test files."""
+class SplitOptions(Protocol):
+    """The options of a grader that runs test files of any language."""
 
     @property
     def tests(self) -> tuple[str, ...]: ...
@@ -33,6 +39,11 @@ class IsolationOptions(Protocol):
     def call_seconds(self) -> float: ...
     @property
     def test_seconds(self) -> float: ...
+
+
+class IsolationOptions(SplitOptions, Protocol):
+    """The options of a grader that runs Python test files."""
+
     @property
     def forward(self) -> tuple[str, ...]: ...
 
@@ -52,23 +63,30 @@ def isolated_run(options: IsolationOptions, runner: TestRunner) -> IsolatedRun:
     )
 
 
-def isolation_problems(options: IsolationOptions, task: Task) -> Iterator[str]:
-    """What is wrong with the options of mode `isolated`, as sentences."""
+def split_problems(options: SplitOptions, task: Task) -> Iterator[str]:
+    """What is wrong with the options about the candidate's side, as sentences."""
     for name, seconds in (
         ("call_seconds", options.call_seconds),
         ("test_seconds", options.test_seconds),
     ):
         if not 0 <= seconds < math.inf:
             yield f"{name} must be 0 or a number of seconds."
+    if options.mode != "unguarded" and not options.roots:
+        yield f"roots is empty: {options.mode} mode must know which code is the candidate's."
     if options.mode != "isolated":
-        if options.nan or options.call_seconds or options.test_seconds or options.forward:
-            yield "nan, call_seconds, test_seconds and forward belong to mode isolated."
-        return
-    yield from _forward_problems(options.forward, task)
-    if not options.roots:
-        yield "roots is empty: isolated mode must know which code is the candidate's."
-    if task.network is not Network.NONE:
+        if options.nan or options.call_seconds or options.test_seconds:
+            yield "nan, call_seconds and test_seconds belong to mode isolated."
+    elif task.network is not Network.NONE:
         yield "isolated mode has no network, but the task asks for one."
+
+
+def isolation_problems(options: IsolationOptions, task: Task) -> Iterator[str]:
+    """What is wrong with the options about a Python candidate's side, as sentences."""
+    yield from split_problems(options, task)
+    if options.mode == "isolated":
+        yield from _forward_problems(options.forward, task)
+    elif options.forward:
+        yield "forward belongs to mode isolated."
 
 
 def _forward_problems(forward: tuple[str, ...], task: Task) -> Iterator[str]:

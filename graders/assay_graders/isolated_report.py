@@ -5,6 +5,7 @@ Decoded from the driver's frame, and written as the artifact that tools read."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import rfc8785
@@ -25,7 +26,13 @@ from assay_graders.report import (
     read_test,
 )
 
-__all__ = ["IsolatedReport", "IsolatedTest", "decode_isolated_report", "isolation_artifact"]
+__all__ = [
+    "IsolatedReport",
+    "IsolatedTest",
+    "decode_isolated_report",
+    "isolation_artifact",
+    "merged",
+]
 
 _SCHEMA = 3
 _ARTIFACT_SCHEMA = 1
@@ -101,6 +108,25 @@ def decode_isolated_report(frame: bytes) -> IsolatedReport:
         features=_words(document["features"], _MAX_FEATURES),
         unsupported_files=_words(document["unsupported"], _MAX_CODES),
         faults=_count(document["faults"], _MAX_COUNT),
+    )
+
+
+def merged(reports: Iterable[IsolatedReport]) -> IsolatedReport | None:
+    """The reports of several drivers as one, in their order; None if there is none."""
+    reports = tuple(reports)
+    if not reports:
+        return None
+    return IsolatedReport(
+        run=RunReport(
+            tuple(test for report in reports for test in report.run.tests),
+            tuple(error for report in reports for error in report.run.errors),
+        ),
+        tests=tuple(test for report in reports for test in report.tests),
+        features=tuple(sorted({name for report in reports for name in report.features})),
+        unsupported_files=tuple(
+            sorted({code for report in reports for code in report.unsupported_files})
+        ),
+        faults=sum(report.faults for report in reports),
     )
 
 

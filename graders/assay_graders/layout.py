@@ -9,9 +9,22 @@ from attrs import frozen
 
 from assay.api import ChangeSet, EntryKind, Op, RelPath, Task, TreeManifest
 
-__all__ = ["SplitTree", "split_tree"]
+__all__ = ["SplitFiles", "SplitTree", "modules_below", "split_files", "split_tree"]
 
 _CODE = (".py", ".pyc", ".so", ".pth")
+
+
+@frozen
+class SplitFiles:
+    """`code` are the candidate's files, each with its path below each of the roots.
+
+    The driver's tree lacks all code below the roots and whatever the candidate changed, the
+    worker's lacks the tests.
+    """
+
+    code: tuple[tuple[RelPath, str], ...]
+    driver_lacks: tuple[RelPath, ...]
+    worker_lacks: tuple[RelPath, ...]
 
 
 @frozen
@@ -19,14 +32,32 @@ class SplitTree:
     """`modules` maps dotted names to whether they are packages; the rest are paths to leave out.
 
     `tops` are the top-level names among them that are not only the candidate's addition.
-    The driver's tree lacks all code below the roots and whatever the candidate changed, the
-    worker's lacks the tests.
     """
 
     modules: dict[str, bool]
     tops: tuple[str, ...]
     driver_lacks: tuple[RelPath, ...]
     worker_lacks: tuple[RelPath, ...]
+
+
+def split_files(
+    tree: TreeManifest,
+    changes: ChangeSet,
+    task: Task,
+    roots: tuple[str, ...],
+    tests: tuple[str, ...],
+    suffixes: tuple[str, ...],
+) -> SplitFiles:
+    """Split a grading tree; `tests` are those of its files that this grader runs."""
+    files = [entry.path for entry in tree.entries if entry.kind is EntryKind.FILE]
+    code = tuple(_code(files, roots, tests, suffixes))
+    changed = {change.path for change in changes.changes} & set(files)
+    all_tests = {*tests, *_visible_tests(task)} & {str(path) for path in files}
+    return SplitFiles(
+        code=code,
+        driver_lacks=tuple(sorted({path for path, _ in code} | changed)),
+        worker_lacks=tuple(sorted(path for path in files if str(path) in all_tests)),
+    )
 
 
 def split_tree(
@@ -36,29 +67,43 @@ def split_tree(
     roots: tuple[str, ...],
     tests: tuple[str, ...],
 ) -> SplitTree:
-    """Split a grading tree; `tests` are those of its files that this grader runs."""
-    files = [entry.path for entry in tree.entries if entry.kind is EntryKind.FILE]
-    code = [
-        (path, inside)
-        for path in files
-        for inside in _below_roots(path, roots)
-        if path.endswith(_CODE) and not _belongs_to_tests(path, roots, tests)
-    ]
+    """Split a grading tree by Python's modules."""
+    split = split_files(tree, changes, task, roots, tests, _CODE)
     modules: dict[str, bool] = {}
     tops: set[str] = set()
     added = {change.path for change in changes.changes if change.op is Op.ADDED}
-    for path, inside in code:
+    for path, inside in split.code:
         for name, is_package in _names(inside):
             modules[name] = modules.get(name, False) or is_package
             tops |= set() if path in added else {name.partition(".")[0]}
-    changed = {change.path for change in changes.changes} & set(files)
-    all_tests = {*tests, *_visible_tests(task)} & {str(path) for path in files}
     return SplitTree(
         modules=modules,
         tops=tuple(sorted(tops)),
-        driver_lacks=tuple(sorted({path for path, _ in code} | changed)),
-        worker_lacks=tuple(sorted(path for path in files if str(path) in all_tests)),
+        driver_lacks=split.driver_lacks,
+        worker_lacks=split.worker_lacks,
     )
+
+
+def modules_below(
+    paths: Iterable[RelPath], roots: tuple[str, ...], tests: tuple[str, ...]
+) -> frozenset[str]:
+    """Dotted names of the modules and packages that files below the roots make."""
+    return frozenset(
+        name for _, inside in _code(paths, roots, tests, _CODE) for name, _ in _names(inside)
+    )
+
+
+def _code(
+    paths: Iterable[RelPath],
+    roots: tuple[str, ...],
+    tests: tuple[str, ...],
+    suffixes: tuple[str, ...],
+) -> Iterator[tuple[RelPath, str]]:
+    """Code under test, with its path below each root."""
+    for path in paths:
+        for inside in _below_roots(path, roots):
+            if path.endswith(suffixes) and not _belongs_to_tests(path, roots, tests):
+                yield path, inside
 
 
 def _below_roots(path: str, roots: Iterable[str]) -> Iterator[str]:

@@ -1,8 +1,9 @@
 """The `node-test` grader: exactly the expected tests of `node --test`, each passed once.
 
-A reporter in the process that starts the test files collects the results; each test file and
-the code under test run in a child of it. What a child says is believed, so the facts are
-unguarded.
+Mode `isolated`: the tests run in one jail, the candidate's code in another, and only values
+pass between them. Mode `unguarded`: a reporter in the process that starts the test files
+collects the results; each file and the code under test run in a child of it. What a child says
+is believed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,15 @@ from assay.api import (
     Task,
     Trust,
 )
-from assay_graders.expected import compare, file_problems, id_problems, mode_problems
+from assay_graders.expected import (
+    compare,
+    file_problems,
+    id_problems,
+    mode_problems,
+    root_problems,
+)
+from assay_graders.isolated_node import IsolatedNodeRun, grade_isolated_node
+from assay_graders.isolated_options import split_problems
 from assay_graders.jailed import (
     WORKSPACE,
     base_of,
@@ -46,13 +55,19 @@ class NodeTestOptions:
     """`tests` are files below the graded tree, or below the hidden files with `hidden`.
 
     An expected id is the file and the names from the outermost suite to the test, joined by
-    ` > `.
+    ` > `. The rest is for mode `isolated`: folders of the graded tree that hold the code under
+    test, whether NaN may pass, and seconds for one call and for one test (0: no limit of their
+    own).
     """
 
     tests: tuple[str, ...]
     expect: tuple[str, ...]
     hidden: bool = False
     mode: str = "unguarded"
+    roots: tuple[str, ...] = ()
+    nan: bool = False
+    call_seconds: float = 0.0
+    test_seconds: float = 0.0
 
 
 class NodeTestGrader:
@@ -62,14 +77,16 @@ class NodeTestGrader:
     name: ClassVar[str] = "node-test"
     version: ClassVar[str] = "1"
     Options: ClassVar[type] = NodeTestOptions
-    max_trust: ClassVar[Trust] = Trust.UNGUARDED
+    max_trust: ClassVar[Trust] = Trust.ISOLATED
 
     def check(self, options: NodeTestOptions, task: Task) -> tuple[str, ...]:
         suffixes = (".mjs", ".cjs", ".js")
         return (
             *file_problems("tests", options.tests, suffixes=suffixes, forbidden="*?[]{}()!>"),
             *id_problems(options.expect, options.tests, _file_of),
-            *mode_problems(options.mode, options.hidden, task, ("unguarded",)),
+            *root_problems(options.roots),
+            *mode_problems(options.mode, options.hidden, task, ("unguarded", "isolated")),
+            *split_problems(options, task),
         )
 
     def needs(self, options: NodeTestOptions, task: Task) -> GraderNeeds:
@@ -80,6 +97,8 @@ class NodeTestGrader:
         problems = self.check(options, ctx.task)
         if problems:
             raise GraderUnfit(f"grader {ctx.spec.id}: {problems[0]}")
+        if options.mode == "isolated":
+            return grade_isolated_node(ctx, self, _isolated(options))
         tests = require_files(ctx, options.tests, hidden=options.hidden)
         if not tests:
             return facts(ctx, self, None, compare(options.expect, None, _file_of), layers=_LAYERS)
@@ -103,6 +122,19 @@ class NodeTestGrader:
             cwd=WORKSPACE,
             env={"ASSAY_TEST_BASE": base},
         )
+
+
+def _isolated(options: NodeTestOptions) -> IsolatedNodeRun:
+    return IsolatedNodeRun(
+        tests=options.tests,
+        expect=options.expect,
+        file_of=_file_of,
+        hidden=options.hidden,
+        roots=options.roots,
+        nan=options.nan,
+        call_seconds=options.call_seconds,
+        test_seconds=options.test_seconds,
+    )
 
 
 def _version_check(node: str) -> Command:

@@ -1,15 +1,18 @@
 """The `pytest` grader: exactly the expected tests, each passed once.
 
 Mode `isolated`: the tests run in one jail, the candidate's code in another, and only values
-pass between them. Mode `unguarded`: one jailed process runs both; no configuration, conftest or
-plugin of the graded tree takes part, but code under test could reach the runner's memory.
+pass between them. In the other modes one jailed process runs both, without configuration,
+conftest or plugins of the graded tree, and code under test could reach the runner's memory: in
+mode `tamper-evident` further runs show whether it did, in mode `unguarded` nothing does.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import ClassVar
 
+import attrs
 from attrs import frozen
 
 from assay.api import (
@@ -19,9 +22,16 @@ from assay.api import (
     GradeContext,
     GraderNeeds,
     GraderUnfit,
+    LintFinding,
+    LintRule,
     Task,
+    TaskFiles,
     Trust,
 )
+from assay_graders.bundle import program_bundle
+from assay_graders.evident.canaries import python_canaries
+from assay_graders.evident.grading import grade_evident
+from assay_graders.evident.runs import GuardedTests, Language
 from assay_graders.expected import (
     compare,
     file_problems,
@@ -40,11 +50,18 @@ from assay_graders.jailed import (
     run_reported,
     tool,
 )
+from assay_graders.linting.python_tests import lint_python_tests, python_tests
+from assay_graders.linting.rules import PYTHON_RULES
 from assay_graders.measured import facts
 
 __all__ = ["PytestGrader", "PytestOptions"]
 
 _DRIVER = "pytest_driver.py"
+_MODES = ("unguarded", "tamper-evident", "isolated")
+_MEASURED = (
+    *("isolated-interpreter", "checked-bytecode", "no-conftest", "no-configuration"),
+    *("no-plugins", "roots-last", "tests-apart", "sub-tests"),
+)
 _LAYERS = (
     "jail",
     "expected-ids",
@@ -85,18 +102,32 @@ class PytestGrader:
     version: ClassVar[str] = "1"
     Options: ClassVar[type] = PytestOptions
     max_trust: ClassVar[Trust] = Trust.ISOLATED
+    lint_rules: ClassVar[tuple[LintRule, ...]] = PYTHON_RULES
 
     def check(self, options: PytestOptions, task: Task) -> tuple[str, ...]:
         return (
             *file_problems("tests", options.tests, suffixes=(".py",), forbidden=":["),
             *id_problems(options.expect, options.tests, file_of),
             *root_problems(options.roots),
-            *mode_problems(options.mode, options.hidden, task, ("unguarded", "isolated")),
+            *mode_problems(options.mode, options.hidden, task, _MODES),
             *isolation_problems(options, task),
         )
 
     def needs(self, options: PytestOptions, task: Task) -> GraderNeeds:
         return GraderNeeds(tools=("python",), hidden=options.hidden)
+
+    def modes(self, options: PytestOptions, task: Task) -> Mapping[Trust, PytestOptions]:
+        """The same tests in each mode; without roots there is no isolated one."""
+        plain = PytestOptions(
+            options.tests, options.expect, hidden=options.hidden, roots=options.roots
+        )
+        isolated = attrs.evolve(options, mode="isolated")
+        fits = not self.check(isolated, task)
+        return {Trust.UNGUARDED: plain, **({Trust.ISOLATED: isolated} if fits else {})}
+
+    def lint(self, options: PytestOptions, task: Task, files: TaskFiles) -> tuple[LintFinding, ...]:
+        """What is wrong with the test files, by reading them."""
+        return lint_python_tests(python_tests(options, _name_of), task, files)
 
     def grade(self, ctx: GradeContext) -> Facts:
         options: PytestOptions = ctx.options
@@ -105,6 +136,8 @@ class PytestGrader:
             raise GraderUnfit(f"grader {ctx.spec.id}: {problems[0]}")
         if options.mode == "isolated":
             return grade_isolated(ctx, self, isolated_run(options, _RUNNER))
+        if options.mode == "tamper-evident":
+            return grade_evident(ctx, self, _guarded(options))
         base = base_of(options.hidden)
         tests = require_files(ctx, options.tests, hidden=options.hidden)
         if not tests:
@@ -127,9 +160,41 @@ class PytestGrader:
         return Command(argv=tuple(part.encode("utf-8") for part in argv), cwd=WORKSPACE)
 
 
+def _name_of(test: str) -> tuple[str, str]:
+    """File and name of a test; its parameters may hold anything."""
+    file, _, name = test.partition("::")
+    return file, name.partition("[")[0]
+
+
 def file_of(test: str) -> str:
     """The test file of a pytest id."""
     return test.partition("::")[0]
 
 
 _RUNNER = TestRunner("pytest", file_of)
+
+
+def _guarded(options: PytestOptions) -> GuardedTests:
+    return GuardedTests(
+        tests=options.tests,
+        expect=options.expect,
+        hidden=options.hidden,
+        roots=options.roots,
+        language=Language(
+            command=_guarded_command,
+            programs=(program_bundle("pytest_driver", "guarded"),),
+            suffixes=(".py",),
+            file_of=file_of,
+            stem=lambda test: test.partition("[")[0],
+            canaries=python_canaries,
+            guards=_MEASURED,
+        ),
+    )
+
+
+def _guarded_command(ctx: GradeContext, argument: str) -> Command:
+    argv = (
+        *(tool(ctx, "python"), "-I", "-B", "--check-hash-based-pycs", "always"),
+        *(*bytecode(ctx), "/assay/pytest_driver.pyc", argument),
+    )
+    return Command(argv=tuple(part.encode("utf-8") for part in argv), cwd=WORKSPACE)

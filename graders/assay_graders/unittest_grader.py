@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
 
+import attrs
 from attrs import frozen
 
 from assay.api import (
@@ -21,8 +22,11 @@ from assay.api import (
     GradeContext,
     GraderNeeds,
     GraderUnfit,
+    LintFinding,
+    LintRule,
     Mount,
     Task,
+    TaskFiles,
     Trust,
 )
 from assay_graders.bundle import program_bundle
@@ -43,6 +47,8 @@ from assay_graders.jailed import (
     run_reported,
     tool,
 )
+from assay_graders.linting.python_tests import lint_python_tests, python_tests
+from assay_graders.linting.rules import PYTHON_RULES
 from assay_graders.measured import facts
 
 __all__ = ["UnittestGrader", "UnittestOptions"]
@@ -88,6 +94,7 @@ class UnittestGrader:
     version: ClassVar[str] = "1"
     Options: ClassVar[type] = UnittestOptions
     max_trust: ClassVar[Trust] = Trust.ISOLATED
+    lint_rules: ClassVar[tuple[LintRule, ...]] = PYTHON_RULES
 
     def check(self, options: UnittestOptions, task: Task) -> tuple[str, ...]:
         return (
@@ -102,6 +109,22 @@ class UnittestGrader:
 
     def needs(self, options: UnittestOptions, task: Task) -> GraderNeeds:
         return GraderNeeds(tools=("python",), hidden=options.hidden)
+
+    def modes(self, options: UnittestOptions, task: Task) -> Mapping[Trust, UnittestOptions]:
+        """The same tests in each mode; without roots there is no isolated one."""
+        plain = UnittestOptions(
+            options.tests, options.expect, hidden=options.hidden, roots=options.roots
+        )
+        isolated = attrs.evolve(options, mode="isolated")
+        fits = not self.check(isolated, task)
+        return {Trust.UNGUARDED: plain, **({Trust.ISOLATED: isolated} if fits else {})}
+
+    def lint(
+        self, options: UnittestOptions, task: Task, files: TaskFiles
+    ) -> tuple[LintFinding, ...]:
+        """What is wrong with the test files, by reading them."""
+        run = python_tests(options, _name_of(options.tests), cases_only=True)
+        return lint_python_tests(run, task, files)
 
     def grade(self, ctx: GradeContext) -> Facts:
         options: UnittestOptions = ctx.options
@@ -156,6 +179,17 @@ def _file_of(tests: tuple[str, ...]) -> Callable[[str], str]:
         return next((file for name, file in names if test.startswith(f"{name}.")), test)
 
     return file_of
+
+
+def _name_of(tests: tuple[str, ...]) -> Callable[[str], tuple[str, str]]:
+    """Gives the file of an id, and class and test as `Class::test`."""
+    file_of = _file_of(tests)
+
+    def name_of(test: str) -> tuple[str, str]:
+        file = file_of(test)
+        return file, _test_of(test).removeprefix(f"{_module(file)}.").replace(".", "::")
+
+    return name_of
 
 
 def _test_of(test: str) -> str:

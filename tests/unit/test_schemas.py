@@ -31,6 +31,7 @@ def test_every_name_gives_a_json_document() -> None:
         "check-output",
         "claim",
         "doctor-output",
+        "lint-output",
         "lock-output",
         "new-output",
         "plugins-output",

@@ -1,0 +1,1 @@
+"""Programs of mode `isolated` of `node-test`: driver and worker, in JavaScript."""

@@ -1,0 +1,69 @@
+// The loader's hooks, for `import`. Where the loader has them in a thread of its own, that thread
+// asks the main one, which alone speaks to the worker.
+import { Resolution } from "./resolution.mjs";
+
+const REFUSED = "assay-refused:";
+
+let resolution;
+let port;
+let asked = 0;
+const waiting = new Map();
+
+// In the loader's own thread.
+export function initialize({ paths, channel }) {
+  resolution = new Resolution(paths);
+  port = channel;
+  port.on("message", ({ number, source }) => {
+    waiting.get(number)(source);
+    waiting.delete(number);
+  });
+}
+
+export async function resolve(specifier, context, next) {
+  const found = decided(specifier, context);
+  return found ?? allowed(await next(specifier, context));
+}
+
+export async function load(url, context, next) {
+  const question = questionOf(url);
+  if (question === undefined) return next(url, context);
+  const number = ++asked;
+  const source = await new Promise((answer) => {
+    waiting.set(number, answer);
+    port.postMessage({ number, question });
+  });
+  return { format: "module", source, shortCircuit: true };
+}
+
+// In the main thread, for a loader without one of its own.
+export function hooksHere(paths, answer) {
+  resolution = new Resolution(paths);
+  return {
+    resolve: (specifier, context, next) =>
+      decided(specifier, context) ?? allowed(next(specifier, context)),
+    load(url, context, next) {
+      const question = questionOf(url);
+      if (question === undefined) return next(url, context);
+      return { format: "module", source: answer(question), shortCircuit: true };
+    },
+  };
+}
+
+function decided(specifier, { parentURL }) {
+  if (specifier.startsWith(REFUSED)) return undefined;
+  const { url, refused } = resolution.imported(specifier, parentURL);
+  if (refused !== undefined) return { url: `${REFUSED}${refused}`, shortCircuit: true };
+  return url === undefined ? undefined : { url, format: "module", shortCircuit: true };
+}
+
+function allowed(found) {
+  if (resolution.isAllowed(found.url) || found.url.startsWith("file:///assay/")) return found;
+  return { url: `${REFUSED}code`, shortCircuit: true };
+}
+
+// What the main thread has to say what a module is: a refusal's code, or the candidate's URL.
+function questionOf(url) {
+  if (url.startsWith(REFUSED)) return { refused: url.slice(REFUSED.length) };
+  if (url.startsWith("file:") && resolution.isCandidates(url)) return { url };
+  return undefined;
+}
