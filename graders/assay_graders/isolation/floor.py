@@ -7,9 +7,8 @@ is open only the thread that put it listens; while neither is under way nobody s
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 __all__ = ["Floor"]
 
@@ -17,7 +16,8 @@ __all__ = ["Floor"]
 class Floor:
     """What is under way, the innermost last: requests by positive numbers, questions by others."""
 
-    def __init__(self) -> None:
+    def __init__(self, send: Callable[[bytes], None]) -> None:
+        self._send = send
         self._under_way: list[int] = []
         self._changes = threading.Condition()
         self._waiting = 0
@@ -27,22 +27,21 @@ class Floor:
         with self._changes:
             self._push(number)
 
-    @contextlib.contextmanager
-    def answering(self, number: int) -> Iterator[None]:
-        """Speak as soon as nothing is open that began after this request."""
+    def answer(self, number: int, frame: bytes) -> None:
+        """Send an answer as soon as nothing is open that began after this request."""
         with self._changes:
-            self._wait_for(lambda: self._under_way[-1] == number)
+            if self._under_way[-1] != number:
+                self._wait_for(lambda: self._under_way[-1] == number)
             self._under_way.pop()
-            yield
+            self._send(frame)
             self._tell()
 
-    @contextlib.contextmanager
-    def asking(self, number: int) -> Iterator[None]:
-        """Speak as soon as the driver listens: it waits for a request's answer."""
+    def ask(self, number: int, frame: bytes) -> None:
+        """Send a question as soon as the driver listens: it waits for a request's answer."""
         with self._changes:
             self._wait_for(lambda: bool(self._under_way) and self._under_way[-1] >= 0)
             self._push(number)
-            yield
+            self._send(frame)
 
     def end(self) -> None:
         """The innermost question has been answered."""
@@ -55,8 +54,6 @@ class Floor:
         self._tell()
 
     def _wait_for(self, holds: Callable[[], bool]) -> None:
-        if holds():
-            return
         self._waiting += 1
         try:
             self._changes.wait_for(holds)

@@ -97,7 +97,7 @@ class Worker:
         self._streams: dict[str, io.BytesIO] = {}
         self._warnings: list[Any] = []
         self._questions = itertools.count(-1, -1)
-        self._floor = Floor()
+        self._floor = Floor(stream.send)
         self._surroundings = Surroundings()
 
     def serve(self) -> None:
@@ -130,8 +130,7 @@ class Worker:
             answer = [number, REFUSED, str(fault)]
         except BaseException as error:
             answer = [number, RAISE, self._objects.exception_payload(error)]
-        with self._floor.answering(number):
-            self._stream.send(pack([*answer, self._noted()]))
+        self._floor.answer(number, pack([*answer, self._noted()]))
 
     def _perform(self, word: str, parts: list[Any]) -> list[Any]:
         objects = self._objects
@@ -156,7 +155,9 @@ class Worker:
 
     def _call(self, parts: list[Any]) -> list[Any]:
         """Call with arguments; the second part says what became of those that can change."""
-        target, args, kwargs = (self._objects.value(part) for part in parts)
+        value = self._objects.value
+        target, args = value(parts[0]), value(parts[1])
+        kwargs = value(parts[2]) if parts[2][1] else {}
         changeable = [
             (place, value, self._objects.written(value))
             for place, value in (*enumerate(args), *kwargs.items())
@@ -193,8 +194,7 @@ class Worker:
         """Ask the driver something in the middle of a call; it may call again before."""
         number = next(self._questions)
         parts = [token, *map(self._objects.tree, values)]
-        with self._floor.asking(number):
-            self._stream.send(pack([number, word, *parts, self._noted()]))
+        self._floor.ask(number, pack([number, word, *parts, self._noted()]))
         while (message := self._next()) is not None:
             if message[0] != number:
                 self._answer(message)
