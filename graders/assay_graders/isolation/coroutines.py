@@ -88,6 +88,8 @@ class Coroutines:
         """The candidate awaits a coroutine of the test's: whether it is over, and its value."""
         import asyncio
 
+        if token in self._lent:
+            raise self._client.lose_protocol()
         loop = _running_loop()
         if loop is None:
             alone = asyncio.new_event_loop()
