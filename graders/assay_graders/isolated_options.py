@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Protocol
 
-from assay.api import Network, Task
+from assay.api import Grader, Network, Task, Trust
 from assay_graders.isolated import IsolatedRun, TestRunner
 from assay_graders.isolation.features import DEFAULT_LEVEL, HIGHEST_LEVEL
 from assay_graders.isolation.keys import parse_key
@@ -18,6 +18,7 @@ __all__ = [
     "SplitOptions",
     "isolated_run",
     "isolation_problems",
+    "modes_of",
     "split_problems",
 ]
 
@@ -54,6 +55,20 @@ class IsolationOptions(SplitOptions, Protocol):
     def max_level(self) -> int: ...
     @property
     def adapters(self) -> Mapping[str, str]: ...
+
+
+def _same_in_mode(options: Any, mode: str) -> Any:
+    """The options that run the same tests in another mode; what is for one mode only is dropped."""
+    if options.mode == mode:
+        return options
+    common = ("tests", "expect", "hidden", "roots")
+    return type(options)(mode=mode, **{name: getattr(options, name) for name in common})
+
+
+def modes_of(grader: Grader, options: Any, task: Task, modes: Iterable[str]) -> dict[Trust, Any]:
+    """By trust, the options that run the same tests in each of the modes that the task allows."""
+    made = {Trust(mode): _same_in_mode(options, mode) for mode in modes}
+    return {trust: other for trust, other in made.items() if not grader.check(other, task)}
 
 
 def isolated_run(options: IsolationOptions, runner: TestRunner) -> IsolatedRun:
