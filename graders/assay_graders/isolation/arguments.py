@@ -86,6 +86,9 @@ class Lent:
         if isinstance(value, FUNCTIONS):
             self._client.uses("callbacks")
             return ["call", self.token(value), self._client.encode(_about(value))]
+        if type(value) is types.CoroutineType:
+            self._client.uses("coroutine-arguments")
+            return ["await", self.token(value)]
         if type(value) in _GETTERS:
             return self._getter_payload(value)
         if isinstance(value, Iterator) and type(value).__module__ in ("builtins", "itertools"):
@@ -146,6 +149,7 @@ def _about(function: Any) -> dict[str, Any]:
     texts = {name: getattr(function, name, None) for name in names}
     about: dict[str, Any] = {k: text for k, text in texts.items() if type(text) is str}
     about["binds"] = type(function) is types.FunctionType
+    about["is_async"] = inspect.iscoroutinefunction(function)
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

@@ -7,12 +7,14 @@ It can call what it was lent, take the next item, and do with an object of the t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import CoroutineType
 from typing import Any, ClassVar
 
 from .arguments import FUNCTIONS, Lent
 from .client import Client
+from .coroutines import Coroutines
 from .exchange import Exchange
-from .protocol import CALL_BACK, CLASS_BACK, DO_BACK, NEXT_BACK
+from .protocol import CALL_BACK, CANCEL_BACK, CLASS_BACK, DO_BACK, NEXT_BACK, START_BACK
 from .test_side import SPECIALS, TestSide, is_public
 from .write_back import write_back
 
@@ -22,9 +24,12 @@ __all__ = ["Backs"]
 class Backs:
     """Answers one question at a time; raises what the test's code raises."""
 
-    def __init__(self, exchange: Exchange, lent: Lent, tests: TestSide) -> None:
+    def __init__(
+        self, exchange: Exchange, coroutines: Coroutines, lent: Lent, tests: TestSide
+    ) -> None:
         self._client: Client = exchange.client
         self._watched = exchange.watched
+        self._coroutines = coroutines
         self._lent = lent
         self._tests = tests
 
@@ -84,6 +89,14 @@ class Backs:
         bases = [base for base in kind.__bases__ if issubclass(base, BaseException)]
         return [self._tests.describe(kind), bases]
 
+    def _start(self, token: Any) -> Any:
+        coroutine = self._known(token)
+        self._require(type(coroutine) is CoroutineType)
+        return self._coroutines.run_lent(token, coroutine)
+
+    def _cancel(self, token: Any) -> None:
+        self._coroutines.cancel_lent(token)
+
     def _known(self, token: Any) -> Any:
         try:
             return self._lent.given_back(token)
@@ -111,4 +124,6 @@ class Backs:
         (NEXT_BACK, 1): _next,
         (DO_BACK, 3): _do,
         (CLASS_BACK, 1): _describe,
+        (START_BACK, 1): _start,
+        (CANCEL_BACK, 1): _cancel,
     }

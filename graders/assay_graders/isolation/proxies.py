@@ -29,10 +29,10 @@ _OPERATORS = tuple(
     )
     for prefix in ("", "r", "i")
 )
-_ASYNC = ("__await__", "__aiter__", "__anext__", "__aenter__", "__aexit__")
 _NULLARY = (
     *("len", "iter", "next", "reversed", "bool", "int", "float", "index", "complex", "neg"),
     *("pos", "abs", "invert", "trunc", "floor", "ceil", "bytes", "fspath", "enter", "dir"),
+    *("aiter", "anext", "aenter"),
 )
 _WITH_OPERANDS = ("getitem", "setitem", "delitem", "round", "format")
 
@@ -132,10 +132,13 @@ def _special(name: str) -> Callable[..., Any]:
         return _nullary(word)
     if word in _WITH_OPERANDS:
         return lambda self, *operands: exchange().ask(word, self, *operands)
-    code = "async" if name in _ASYNC else "operator"
+    if name == "__await__":
+        return _await
+    if name == "__aexit__":
+        return _leave
 
     def refuse(self: Any, *_: Any) -> Any:
-        raise refused(code)
+        raise refused("operator")
 
     return refuse
 
@@ -194,4 +197,14 @@ def _exit(self: Any, kind: Any, error: Any, _: Any) -> bool:
         exchange().ask("exit", self, None)
         return False
     held_back = exchange().ask("exit", self, error) is True
+    return held_back and isinstance(error, Exception) and not isinstance(error, AssertionError)
+
+
+def _await(self: Any) -> Any:
+    return exchange().ask("await", self).__await__()
+
+
+async def _leave(self: Any, kind: Any, error: Any, _: Any) -> bool:
+    """As `_exit`, for `async with`."""
+    held_back = await exchange().ask("aexit", self, error) is True
     return held_back and isinstance(error, Exception) and not isinstance(error, AssertionError)
