@@ -44,12 +44,28 @@ class Lent:
         self.files = LentFiles(client)
         self._objects: dict[int, Any] = {}
         self._tokens: dict[int, int] = {}
+        self._sent: dict[int, int] = {}
+        self._last = 0
 
     def token(self, value: Any) -> int:
-        """The token of an object, which is kept from now on."""
-        token = self._tokens.setdefault(id(value), len(self._objects) + 1)
-        self._objects[token] = value
+        """The token of an object, which is kept until the worker has dropped all it was sent."""
+        token = self._tokens.get(id(value))
+        if token is None:
+            self._last += 1
+            self._tokens[id(value)] = token = self._last
+            self._objects[token] = value
+        self._sent[token] = self._sent.get(token, 0) + 1
         return token
+
+    def drop(self, token: Any, received: Any, _: Any) -> None:
+        """The worker no longer has an object that it received so often."""
+        if type(token) is not int or type(received) is not int or token not in self._objects:
+            raise self._client.lose_protocol()
+        self._sent[token] -= received
+        if self._sent[token] <= 0:
+            del self._sent[token]
+            del self._tokens[id(self._objects[token])]
+            del self._objects[token]
 
     def given_back(self, token: Any) -> Any:
         """The object of a token; KeyError for one that was never given."""

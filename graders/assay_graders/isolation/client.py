@@ -8,7 +8,6 @@ swallows an exception changes nothing about how it is judged.
 from __future__ import annotations
 
 import os
-import re
 import threading
 import time
 from collections.abc import Callable
@@ -34,18 +33,20 @@ from .protocol import (
     WITH,
 )
 from .refusals import Refusal, TimeUp, WorkerLost
+from .temporary import names_own_files
 
 __all__ = ["Client"]
 
 
 _BUILT_IN = frozenset(BUILTIN_TYPES.values())
-_TEMPORARY = re.compile(rb'"(/tmp/[^"]*)"')
 
 
 class Client:
     """Speaks to the host on one channel; what it leaves to others are its public attributes."""
 
-    def __init__(self, stream: FrameStream, codec: Codec, max_trips: int) -> None:
+    def __init__(
+        self, stream: FrameStream, codec: Codec, max_trips: int, max_level: int = 4
+    ) -> None:
         self._stream = stream
         self._codec = codec
         self._max_trips = max_trips
@@ -57,6 +58,8 @@ class Client:
         self._random = b""
         self._in_frame = False
         self._is_due = False
+        self.max_level = max_level
+        self.is_in_test = False
         self.until = 0.0
         self.generation = 1
         self.total_trips = 0
@@ -75,6 +78,7 @@ class Client:
     def begin(self) -> Noted:
         """Start counting for a test, on a fresh worker when the one before was lost."""
         self.noted = Noted()
+        self.is_in_test = True
         if self._is_lost:
             self._stream.send(RESTART)
             if self._stream.recv() != ANSWER:
@@ -82,6 +86,11 @@ class Client:
             self._is_lost = False
             self.generation += 1
         return self.noted
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether there is no worker until the next test begins."""
+        return self._is_lost
 
     def time_is_up(self) -> None:
         """The test in progress reached its time limit: raise TimeUp, now or after the answer.
@@ -234,7 +243,7 @@ class Client:
             raise self.refuse("argument-size", by_test=True) from None
         if len(frame) > MAX_FRAME_BYTES:
             raise self.refuse("argument-size", by_test=True)
-        if b'"/tmp/' in frame and any(map(_is_of_this_jail, _TEMPORARY.findall(frame))):
+        if names_own_files(frame):
             raise self.refuse("path")
         return frame
 
@@ -281,12 +290,6 @@ class Client:
         error = WorkerLost(code)
         error.__cause__ = cause
         return error
-
-
-def _is_of_this_jail(path: bytes) -> bool:
-    """Whether a path leads to what only this jail has: files that a test made."""
-    folder = os.path.dirname(path)
-    return os.path.lexists(path) or (folder != b"/tmp" and os.path.lexists(folder))
 
 
 def _nothing(*_: Any) -> Any:

@@ -20,6 +20,7 @@ __all__ = [
     "FILE",
     "FORWARD",
     "FORWARDS",
+    "FREE",
     "LOST",
     "MAX_NESTING",
     "MILLISECONDS",
@@ -58,6 +59,8 @@ WITH = "with"
 """Second in a message of the driver's: a list of additions follows, then the message goes on."""
 FILE = "file"
 """What became of a file: an addition there, a note here."""
+FREE = "free"
+"""Something that the other side can drop, and how often it was received: both ways."""
 WROTE = "wrote"
 """A note: what became of a container of a test's object."""
 

@@ -15,6 +15,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
+from types import CoroutineType
 from typing import Any
 
 from ..wire.faults import WireFault
@@ -22,13 +23,13 @@ from ..wire.frames import FrameStream
 from ..wire.stdlib import BUILTIN_TYPES
 from ..wire.text import pack, unpack
 from ..wire.values import Codec
-from .described import MUTABLE_CONTENTS, content_type, describe_class
+from .described import MUTABLE_CONTENTS, content_of, describe_class, state_of
 from .floor import Floor
 from .objects import Objects
 from .placing import run_on
 from .protocol import CONFIG, OK, RAISE, REFUSED, WITH
 from .surroundings import Surroundings
-from .turns import Turns, awaiting, is_awaitable, leave_loops_alone
+from .turns import Turns, awaiting, leave_loops_alone
 
 __all__ = ["main"]
 
@@ -66,6 +67,10 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "eq": operator.eq,
     "issubclass": issubclass,
     "get": getattr,
+    "raw": lambda value, name: vars(value)[name],
+    "set": setattr,
+    "del": delattr,
+    "state": state_of,
     "await": awaiting,
     "aiter": lambda value: type(value).__aiter__(value),
     "anext": lambda value: awaiting(type(value).__anext__(value)),
@@ -146,7 +151,7 @@ class Worker:
             return [[*self._codec.encode(describe_class(kind)), bases], []]
         if word == "content":
             value = objects.value(parts[0])
-            return [objects.tree(_content(value)), []]
+            return [objects.tree(content_of(value)), []]
         if word == "call":
             return self._call(parts)
         if word in _OF_LOOPS:
@@ -173,7 +178,7 @@ class Worker:
                 if self._objects.written(value) != before
             ]
 
-        if changeable and is_awaitable(result):
+        if changeable and type(result) is CoroutineType:
             self._turns.came_of(result, changes)
             return [answer, []]
         return [answer, changes() if changeable else []]
@@ -223,18 +228,6 @@ class Worker:
                 stream.truncate()
                 noted.append([name, written[:_OUTPUT_BYTES].decode("utf-8", "replace")])
         return changed + [[kind, *map(self._codec.encode, rest)] for kind, *rest in noted]
-
-
-def _content(value: Any) -> Any:
-    """A plain copy of a container, read with the built-in type's own methods."""
-    base = content_type(type(value))
-    if base is dict:
-        return dict(zip(dict.keys(value), dict.values(value), strict=True))
-    if base is list:
-        return list(list.__iter__(value))
-    if base is set:
-        return set(set.__iter__(value))
-    return bytearray(value)
 
 
 def _packages() -> str:
