@@ -382,7 +382,7 @@ def test_a_file_that_can_not_be_isolated_makes_the_grader_unfit():
     tests = "from cand import *\ndef test_a(): assert f(1) == 2\n"
 
     with pytest.raises(GraderUnfit, match="a test file can't be isolated: star-import"):
-        isolated(tests, RIGHT, expect=("test_a",))
+        isolated(tests, RIGHT, expect=("test_a",), fixture={"README.md": "no module"})
 
 
 def test_a_path_that_only_the_tests_have_is_refused():
