@@ -21,6 +21,7 @@ from .places import Places
 from .proxies import CandidateClass, new_class
 from .refusals import CandidateError
 from .stand_ins import StandIn, keep, read_stand_in
+from .test_side import is_public
 
 __all__ = ["References"]
 
@@ -251,7 +252,7 @@ def _raised(made: type, args: list[Any], text: str, attributes: dict[Any, Any]) 
         if attributes or isinstance(made, CandidateClass):
             create: Any = made.__new__
             error: BaseException = create(made, *args)
-            vars(error).update((k, v) for k, v in attributes.items() if type(k) is str)
+            vars(error).update((k, v) for k, v in attributes.items() if is_public(k))
             return error
         plain: BaseException = made(*args)
         return plain
