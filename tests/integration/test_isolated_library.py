@@ -58,6 +58,7 @@ def test_subclasses_of_containers():
     assert isinstance(cand.Items([1]), list) and isinstance(cand.Unique([1]), set)
     assert not isinstance(cand.Items([1]), dict) and bag.__class__.__name__ == "Bag"
     unittest.TestCase().assertDictEqual(bag, {"a": 1})
+    assert cand.same(bag.__class__) is cand.Bag and cand.same(bag) is bag
     bag["b"] = 2
     assert len(bag) == 2 and bag == {"a": 1, "b": 2}
 def test_abstract_classes_of_the_library():

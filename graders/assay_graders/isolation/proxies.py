@@ -18,7 +18,7 @@ from .described import ABSTRACT, MUTABLE_CONTENTS
 from .raw_names import RawNames
 from .stand_ins import StandIn, known_stand_in, stand_in_of
 
-__all__ = ["CandidateClass", "new_class"]
+__all__ = ["CandidateClass", "new_class", "real_class"]
 
 _ORDER = ("__lt__", "__le__", "__gt__", "__ge__")
 _OPERATORS = tuple(
@@ -143,6 +143,9 @@ def _class_shown(self: Any) -> type:
     return _disguise(kind)
 
 
+_REAL: dict[type, type] = {}
+
+
 @functools.cache
 def _disguise(kind: Any) -> type:
     """What `isinstance` is told an object is: its class, and the built-in type it derives from.
@@ -151,7 +154,14 @@ def _disguise(kind: Any) -> type:
     """
     base = TYPES[stand_in_of(kind).content]
     names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
-    return type.__new__(CandidateClass, kind.__name__, (kind, base), names)
+    made = type.__new__(CandidateClass, kind.__name__, (kind, base), names)
+    _REAL[made] = kind
+    return made
+
+
+def real_class(kind: Any) -> Any:
+    """The class of which a value of `__class__` tells, itself if it is no such value."""
+    return _REAL.get(kind, kind)
 
 
 def _special(name: str) -> Callable[..., Any]:
