@@ -12,6 +12,7 @@ from typing import Any
 from attrs import define, frozen
 
 from assay.api import (
+    Artifacts,
     ChangeSet,
     Command,
     GraderSpec,
@@ -32,10 +33,11 @@ from assay.api import (
     TreeLimit,
     TreeManifest,
     TreeRefused,
+    TrustedFiles,
+    Workspace,
 )
 from assay.api.files import open_root, opened, read_file
 from assay.grading_trees import GradingTrees
-from assay.ledger import ArtifactFolder
 
 __all__ = ["GradingContext"]
 
@@ -45,10 +47,10 @@ HIDDEN = "/hidden"
 
 @define
 class _LeasedSession:
-    """A session that gives its lease on the workspace back when it is closed."""
+    """A session that gives its leases on workspaces back when it is closed."""
 
     session: Session
-    lease: Lease
+    leases: list[Lease]
 
     def start(self, command: Command, channels: tuple[str, ...] = ()) -> Process:
         return self.session.start(command, channels)
@@ -60,7 +62,8 @@ class _LeasedSession:
         try:
             self.session.close()
         finally:
-            self.lease.release()
+            for lease in self.leases:
+                lease.release()
 
     def __enter__(self) -> Session:
         return self
@@ -80,9 +83,12 @@ class GradingContext:
     hidden: TreeManifest | None
     change_set: ChangeSet
     runtime: Runtime
-    artifacts: ArtifactFolder
+    artifacts: Artifacts
     sandbox: Sandbox
     trees: GradingTrees
+    fixture_trees: GradingTrees
+    hidden_trees: GradingTrees | None
+    fixture_source: str
     hidden_source: str | None
 
     @property
@@ -105,18 +111,37 @@ class GradingContext:
 
     def hidden_file(self, path: str, cap: int) -> bytes:
         """Content of one hidden file; raises GraderUnfit when it is absent or above `cap`."""
-        present = () if self.hidden is None else self.hidden.entries
-        if self.hidden_source is None or path not in {entry.path for entry in present}:
-            raise GraderUnfit(f"grader {self.spec.id}: the task has no hidden file of this name")
+        return self._file("hidden", self.hidden, self.hidden_source, path, cap)
+
+    def fixture_file(self, path: str, cap: int) -> bytes:
+        """Content of one file of the fixture; raises GraderUnfit as `hidden_file` does."""
+        fixture = self.fixture_trees.prepared.manifest
+        return self._file("fixture", fixture, self.fixture_source, path, cap)
+
+    def changed_file(self, path: str, cap: int) -> bytes:
+        """Content that the candidate gave a file; raises GraderUnfit as `hidden_file` does."""
+        write = self.trees.edits.writes.get(RelPath(path))
+        if write is None:
+            raise GraderUnfit(f"grader {self.spec.id}: the candidate gave no file of this name")
+        if len(write.content) > cap:
+            raise GraderUnfit(f"grader {self.spec.id}: a changed file is larger than {cap} bytes")
+        return write.content
+
+    def _file(
+        self, kind: str, tree: TreeManifest | None, source: str | None, path: str, cap: int
+    ) -> bytes:
+        present = () if tree is None else tree.entries
+        if source is None or path not in {entry.path for entry in present}:
+            raise GraderUnfit(f"grader {self.spec.id}: the task has no {kind} file of this name")
         try:
-            with opened(open_root(self.hidden_source)) as root:
+            with opened(open_root(source)) as root:
                 return read_file(root, RelPath(path), cap)
         except TreeLimit:
             raise GraderUnfit(
-                f"grader {self.spec.id}: a hidden file is larger than {cap} bytes"
+                f"grader {self.spec.id}: a {kind} file is larger than {cap} bytes"
             ) from None
         except (TreeRefused, OSError):
-            raise GraderUnfit(f"grader {self.spec.id}: a hidden file can't be read") from None
+            raise GraderUnfit(f"grader {self.spec.id}: a {kind} file can't be read") from None
 
     def jail(
         self,
@@ -125,16 +150,24 @@ class GradingContext:
         hidden: bool = False,
         extra: tuple[Mount, ...] = (),
         leave_out: tuple[RelPath, ...] = (),
+        restore: tuple[RelPath, ...] = (),
+        put: Mapping[RelPath, bytes] | None = None,
+        trusted: TrustedFiles | None = None,
     ) -> Session:
-        """A jail in the grading tree, or in what `leave_out` leaves of it.
+        """A jail in the grading tree, or in what `leave_out`, `restore` and `put` make of it.
 
-        With `hidden`, the hidden files are at /hidden.
+        With `hidden`, the hidden files are at /hidden; `trusted` files are where they say.
         """
-        workspace = self.trees.without(leave_out)
+        workspace = self.trees.variant(leave_out, restore, put)
         mounts = workspace.mounts(WORKSPACE, writable=False)
+        leased = [workspace]
         if hidden and self.hidden_source is not None:
             mounts += (Mount(HIDDEN, MountKind.TREE, source=self.hidden_source),)
-        lease = workspace.lease()
+        if trusted is not None:
+            files = self._trusted(trusted)
+            mounts += files.mounts(trusted.place, writable=False)
+            leased.append(files)
+        leases = [one.lease() for one in leased]
         try:
             session = self.sandbox.open(
                 JailSpec(
@@ -148,9 +181,16 @@ class GradingContext:
                 )
             )
         except BaseException:
-            lease.release()
+            for lease in leases:
+                lease.release()
             raise
-        return _LeasedSession(session, lease)
+        return _LeasedSession(session, leases)
+
+    def _trusted(self, files: TrustedFiles) -> Workspace:
+        trees = self.hidden_trees if files.hidden else self.fixture_trees
+        if trees is None:
+            raise GraderUnfit(f"grader {self.spec.id}: the task has no hidden files")
+        return trees.variant(leave_out=files.leave_out, put=files.put)
 
     def cancelled(self) -> bool:
         """Cancellation interrupts the worker itself, so a running grader never polls True."""

@@ -1,18 +1,23 @@
-"""The grading tree of one trial, and trees that lack some of it.
+"""The grading tree of one trial, and variants of it.
 
-Each is a fresh workspace made of the pristine fixture and the permitted changes, and proven to
-be exactly that before anything is mounted from it.
+Each is a fresh workspace made of a pristine tree and the permitted changes, and proven to be
+exactly that before anything is mounted from it.
 """
 
 from __future__ import annotations
 
-from attrs import define, field
+from collections.abc import Mapping
+
+import attrs
+from attrs import define, field, frozen
 
 from assay.api import (
     ChangeSet,
     Copier,
     CopyFailed,
     Edits,
+    EntryKind,
+    FileWrite,
     Hasher,
     HostIds,
     Prepared,
@@ -23,6 +28,13 @@ from assay.api import (
 from assay.api.changes import ancestors, edited_manifest
 
 __all__ = ["GradingTrees"]
+
+
+@frozen
+class _Variant:
+    leave_out: frozenset[RelPath] = frozenset()
+    restore: frozenset[RelPath] = frozenset()
+    put: tuple[tuple[RelPath, bytes], ...] = ()
 
 
 @define
@@ -39,21 +51,39 @@ class GradingTrees:
     ids: HostIds | None
     edits: Edits
     opened: list[Workspace]
-    _made: dict[frozenset[RelPath], Workspace] = field(factory=dict)
+    _made: dict[_Variant, Workspace] = field(factory=dict)
 
     def whole(self) -> tuple[TreeManifest, ChangeSet]:
         """Make the grading tree: what is in it, and what that changes in the fixture."""
-        return self._make(frozenset())
+        return self._make(_Variant())
 
-    def without(self, leave_out: tuple[RelPath, ...]) -> Workspace:
-        """The grading tree without these paths and what is beneath them; made once."""
-        key = frozenset(leave_out)
-        if key not in self._made:
-            self._make(key)
-        return self._made[key]
+    def of_trusted(self, prepared: Prepared) -> GradingTrees:
+        """The same for a tree of which no candidate changed anything."""
+        return attrs.evolve(self, prepared=prepared, edits=Edits(), made={})
 
-    def _make(self, leave_out: frozenset[RelPath]) -> tuple[TreeManifest, ChangeSet]:
-        edits = _without(self.edits, leave_out)
+    def variant(
+        self,
+        leave_out: tuple[RelPath, ...] = (),
+        restore: tuple[RelPath, ...] = (),
+        put: Mapping[RelPath, bytes] | None = None,
+    ) -> Workspace:
+        """The grading tree, changed further; made once.
+
+        `restore` are paths that are as in the fixture, `put` is other content of files;
+        `leave_out` are paths that are absent with all beneath them.
+        """
+        variant = _Variant(
+            frozenset(leave_out), frozenset(restore), tuple(sorted((put or {}).items()))
+        )
+        if variant not in self._made:
+            self._make(variant)
+        return self._made[variant]
+
+    def _make(self, variant: _Variant) -> tuple[TreeManifest, ChangeSet]:
+        edits = _restored(self.edits, variant.restore, self.prepared.manifest)
+        edits = _without(edits, variant.leave_out)
+        writes = {path: FileWrite(content) for path, content in variant.put}
+        edits = attrs.evolve(edits, writes={**edits.writes, **writes})
         workspace = self.copier.open(self.prepared, self.scratch, hasher=self.hasher, ids=self.ids)
         # From the moment it exists, so that it is closed whatever happens.
         self.opened.append(workspace)
@@ -62,7 +92,7 @@ class GradingTrees:
         frozen_tree = workspace.freeze(self.hasher)
         if frozen_tree.change_set.result != expected.ref:
             raise CopyFailed("the grading tree differs from the permitted changes")
-        self._made[leave_out] = workspace
+        self._made[variant] = workspace
         return expected, frozen_tree.change_set
 
 
@@ -74,3 +104,19 @@ def _without(edits: Edits, paths: frozenset[RelPath]) -> Edits:
         if path not in paths and paths.isdisjoint(ancestors(path))
     }
     return Edits(writes=writes, deletes=(*edits.deletes, *sorted(paths)))
+
+
+def _restored(edits: Edits, paths: frozenset[RelPath], base: TreeManifest) -> Edits:
+    """The same edits, but for these paths: they stay as they are in the base."""
+    if not paths:
+        return edits
+    gone = frozenset(edits.deletes)
+    deletes = (
+        entry.path
+        for entry in base.entries
+        if (entry.path in gone or not gone.isdisjoint(ancestors(entry.path)))
+        and entry.kind is EntryKind.FILE
+        and entry.path not in paths
+    )
+    writes = {path: write for path, write in edits.writes.items() if path not in paths}
+    return Edits(writes=writes, deletes=tuple(deletes))

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from assay.api.linting import LintSeverity
+from assay.api.trust import Trust
+
 __all__ = ["OUTPUT_SCHEMAS"]
 
 _TEXT = {"type": "string"}
@@ -94,9 +97,90 @@ def _doctor_output() -> dict[str, Any]:
         found=_TEXT,
         follows=_TEXT,
         fix=_TEXT,
+        optional={"type": "boolean"},
     )
     return _document(
-        "doctor-output", available={"type": "boolean"}, mode=_TEXT, findings=_list(finding)
+        "doctor-output",
+        available={"type": "boolean"},
+        mode=_TEXT,
+        findings=_list(finding),
+        hardened={"type": "boolean"},
+        lacking=_TEXTS,
+        profiles=_OBJECT,
+    )
+
+
+def _lint_output() -> dict[str, Any]:
+    finding = _closed(
+        rule=_TEXT,
+        severity={"enum": [severity.value for severity in LintSeverity]},
+        task=_TEXT,
+        grader=_TEXT,
+        file=_TEXT,
+        line=_COUNT,
+        test=_TEXT,
+        detail=_TEXT,
+        excuse=_TEXT,
+        follows=_TEXT,
+        cure=_TEXT,
+    )
+    test = _closed(
+        id=_TEXT,
+        outcome=_TEXT,
+        level=_COUNT,
+        features=_TEXTS,
+        trips=_COUNT,
+        codes=_TEXTS,
+        unsupported=_TEXTS,
+    )
+    run = _closed(
+        task=_TEXT,
+        grader=_TEXT,
+        trust={"enum": [trust.value for trust in Trust]},
+        tests=_list(test),
+        refused_on_base=_list(_closed(id=_TEXT, codes=_TEXTS)),
+        mutants=_list(_closed(id=_TEXT, what=_TEXT, in_process=_TEXTS, isolated=_TEXTS)),
+    )
+    return _document(
+        "lint-output",
+        suite=_TEXT,
+        tasks=_TEXTS,
+        strict={"type": "boolean"},
+        exit_code=_CODE,
+        findings=_list(finding),
+        unread=_list(_closed(task=_TEXT, grader=_TEXT)),
+        driven={"anyOf": [_list(run), {"type": "null"}]},
+        skipped=_SKIPPED,
+    )
+
+
+def _probe_output() -> dict[str, Any]:
+    containment = {"enum": ["contained", "partial", "no-answer", "ESCAPED"]}
+    result = _closed(
+        probe=_TEXT,
+        profile=_TEXT,
+        containment=containment,
+        expected=containment,
+        by=_TEXTS,
+        found=_TEXTS,
+        checks=_COUNT,
+        sentinels=_COUNT,
+    )
+    probe = _closed(
+        name=_TEXT, threat=_TEXT, how=_TEXT, layers=_TEXTS, expected=containment, why=_TEXT
+    )
+    names = ("probes", "results", *containment["enum"], "checks", "comparisons")
+    return _document(
+        "probe-output",
+        exit_code=_CODE,
+        mode={"enum": ["root", "user"]},
+        void={"type": "boolean"},
+        counts=_closed(**dict.fromkeys(names, _COUNT)),
+        sentinels=_TEXTS,
+        probes=_list(probe),
+        matrix=_list(result),
+        canary=_closed(results=_list(result), blind=_TEXTS),
+        versions=_OBJECT,
     )
 
 
@@ -108,9 +192,11 @@ def _plugins_output() -> dict[str, Any]:
 OUTPUT_SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
     "check-output": _check_output,
     "doctor-output": _doctor_output,
+    "lint-output": _lint_output,
     "lock-output": lambda: _document("lock-output", changed=_TEXTS, exit_code=_CODE),
     "new-output": lambda: _document("new-output", written=_TEXTS),
     "plugins-output": _plugins_output,
+    "probe-output": _probe_output,
     "run": _run,
     "run-output": _run_output,
     "schema-output": lambda: _document("schema-output", names=_TEXTS),

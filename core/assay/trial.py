@@ -204,6 +204,9 @@ def _context(
         artifacts=host.artifacts,
         sandbox=host.sandbox,
         trees=trees,
+        fixture_trees=trees.of_trusted(task.prepared),
+        hidden_trees=None if task.hidden is None else trees.of_trusted(task.hidden),
+        fixture_source=stored_path(host.store, task.prepared.manifest),
         hidden_source=None if hidden is None else stored_path(host.store, hidden),
     )
 

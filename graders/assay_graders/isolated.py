@@ -23,6 +23,7 @@ from assay.api import (
 )
 from assay_graders.bundle import program_bundle
 from assay_graders.expected import compare
+from assay_graders.isolation.features import DEFAULT_LEVEL
 from assay_graders.isolation.protocol import CONFIG, ENVELOPE, WIRE
 from assay_graders.jailed import (
     WORKSPACE,
@@ -92,6 +93,9 @@ class IsolatedRun:
     nan: bool
     call_seconds: float
     test_seconds: float
+    forward: tuple[str, ...] = ()
+    max_level: int = DEFAULT_LEVEL
+    adapters: Mapping[str, str] = {}
 
 
 def grade_isolated(ctx: GradeContext, grader: Grader, run: IsolatedRun) -> Facts:
@@ -128,6 +132,9 @@ def _measure(
         "nan": run.nan,
         "test_seconds": run.test_seconds,
         "max_trips": MAX_TRIPS,
+        "forward": run.forward,
+        "max_level": run.max_level,
+        "adapters": dict(run.adapters),
         "max_frame": MAX_FRAME_BYTES + ENVELOPE,
         **run.runner.config,
     }

@@ -1,19 +1,32 @@
-"""Options of mode `isolated`, which every runner of Python test files has."""
+"""Options of mode `isolated`, and what else graders of test files have in common."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Protocol
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Protocol
 
-from assay.api import Network, Task
+from assay.api import Grader, Network, Task, Trust
 from assay_graders.isolated import IsolatedRun, TestRunner
+from assay_graders.isolation.features import DEFAULT_LEVEL, HIGHEST_LEVEL
+from assay_graders.isolation.keys import parse_key
+from assay_graders.isolation.protocol import FORWARDS
 
-__all__ = ["IsolationOptions", "isolated_run", "isolation_problems"]
+__all__ = [
+    "IsolationOptions",
+    "SplitOptions",
+    "isolated_run",
+    "isolation_problems",
+    "modes_of",
+    "split_problems",
+]
+
+_LEVELS = range(DEFAULT_LEVEL, HIGHEST_LEVEL + 1)
 
 
-class IsolationOptions(Protocol):
-    """The options of a grader that runs Python test files."""
+class SplitOptions(Protocol):
+    """The options of a grader that runs test files of any language."""
 
     @property
     def tests(self) -> tuple[str, ...]: ...
@@ -33,6 +46,31 @@ class IsolationOptions(Protocol):
     def test_seconds(self) -> float: ...
 
 
+class IsolationOptions(SplitOptions, Protocol):
+    """The options of a grader that runs Python test files."""
+
+    @property
+    def forward(self) -> tuple[str, ...]: ...
+    @property
+    def max_level(self) -> int: ...
+    @property
+    def adapters(self) -> Mapping[str, str]: ...
+
+
+def _same_in_mode(options: Any, mode: str) -> Any:
+    """The options that run the same tests in another mode; what is for one mode only is dropped."""
+    if options.mode == mode:
+        return options
+    common = ("tests", "expect", "hidden", "roots")
+    return type(options)(mode=mode, **{name: getattr(options, name) for name in common})
+
+
+def modes_of(grader: Grader, options: Any, task: Task, modes: Iterable[str]) -> dict[Trust, Any]:
+    """By trust, the options that run the same tests in each of the modes that the task allows."""
+    made = {Trust(mode): _same_in_mode(options, mode) for mode in modes}
+    return {trust: other for trust, other in made.items() if not grader.check(other, task)}
+
+
 def isolated_run(options: IsolationOptions, runner: TestRunner) -> IsolatedRun:
     """What a grader with these options runs."""
     return IsolatedRun(
@@ -44,22 +82,60 @@ def isolated_run(options: IsolationOptions, runner: TestRunner) -> IsolatedRun:
         nan=options.nan,
         call_seconds=options.call_seconds,
         test_seconds=options.test_seconds,
+        forward=options.forward,
+        max_level=options.max_level,
+        adapters=options.adapters,
     )
 
 
-def isolation_problems(options: IsolationOptions, task: Task) -> Iterator[str]:
-    """What is wrong with the options of mode `isolated`, as sentences."""
+def split_problems(options: SplitOptions, task: Task) -> Iterator[str]:
+    """What is wrong with the options about the candidate's side, as sentences."""
     for name, seconds in (
         ("call_seconds", options.call_seconds),
         ("test_seconds", options.test_seconds),
     ):
         if not 0 <= seconds < math.inf:
             yield f"{name} must be 0 or a number of seconds."
+    if options.mode != "unguarded" and not options.roots:
+        yield f"roots is empty: {options.mode} mode must know which code is the candidate's."
     if options.mode != "isolated":
         if options.nan or options.call_seconds or options.test_seconds:
             yield "nan, call_seconds and test_seconds belong to mode isolated."
-        return
-    if not options.roots:
-        yield "roots is empty: isolated mode must know which code is the candidate's."
-    if task.network is not Network.NONE:
+    elif task.network is not Network.NONE:
         yield "isolated mode has no network, but the task asks for one."
+
+
+def isolation_problems(options: IsolationOptions, task: Task) -> Iterator[str]:
+    """What is wrong with the options about a Python candidate's side, as sentences."""
+    yield from split_problems(options, task)
+    if options.mode == "isolated":
+        yield from _forward_problems(options.forward, task)
+        yield from _adapter_problems(options.adapters)
+        if options.max_level not in _LEVELS:
+            yield f"max_level must be one of {', '.join(map(str, _LEVELS))}."
+    elif options.forward or options.adapters or options.max_level != DEFAULT_LEVEL:
+        yield "forward, max_level and adapters belong to mode isolated."
+
+
+def _adapter_problems(adapters: Mapping[str, str]) -> Iterator[str]:
+    for index, (place, key) in enumerate(adapters.items()):
+        if "." not in place or not all(map(str.isidentifier, place.split("."))):
+            yield f"adapters: name {index} is no dotted name of a class."
+        try:
+            parse_key(key)
+        except ValueError as error:
+            yield f"adapters: key {index} is not usable: {error}."
+
+
+def _forward_problems(forward: tuple[str, ...], task: Task) -> Iterator[str]:
+    known = sorted(set(FORWARDS.values()))
+    for index, name in enumerate(forward):
+        if name not in known:
+            yield f"forward[{index}] is none of {', '.join(known)}."
+        elif name in forward[:index]:
+            yield f"forward[{index}] is there twice."
+    if "clock" in forward and not any(
+        re.match(r"freezegun\b", str(wanted), re.IGNORECASE)
+        for wanted in task.runtime.get("requirements", ())
+    ):
+        yield "forward names clock, but the runtime's requirements lack freezegun."

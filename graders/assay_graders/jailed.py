@@ -34,6 +34,7 @@ from assay.api import (
 from assay_graders.report import MAX_FRAME_BYTES, ReportFault, RunReport, decode_report
 
 __all__ = [
+    "GRACE",
     "HIDDEN",
     "LIMITS",
     "WORKSPACE",
@@ -65,7 +66,7 @@ LIMITS = frozenset(
 Report = TypeVar("Report")
 
 _CHANNEL = "report"
-_GRACE = 60.0
+GRACE = 60.0
 """Seconds beyond the wall limit, for a slow start on a busy host, before the host gives up."""
 _PROBE_WALL = 60.0
 _AFTERMATH = 10.0
@@ -87,7 +88,7 @@ def run_reported(
     """Run a command that sends one report; raises SandboxFailed or Cancelled."""
     with ctx.jail(profile_of(hidden), hidden=hidden, extra=programs) as session:
         process = session.start(command, channels=(_CHANNEL,))
-        deadline = time.monotonic() + ctx.limits.wall + _GRACE
+        deadline = time.monotonic() + ctx.limits.wall + GRACE
         report, fault = read_report(process, decode_report, deadline)
         outcome = settled(process.wait(deadline))
     return Reported(outcome, report, fault)

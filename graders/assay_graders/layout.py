@@ -9,7 +9,7 @@ from attrs import frozen
 
 from assay.api import ChangeSet, EntryKind, Op, RelPath, Task, TreeManifest
 
-__all__ = ["SplitFiles", "SplitTree", "split_files", "split_tree"]
+__all__ = ["SplitFiles", "SplitTree", "modules_below", "split_files", "split_tree"]
 
 _CODE = (".py", ".pyc", ".so", ".pth")
 
@@ -50,12 +50,7 @@ def split_files(
 ) -> SplitFiles:
     """Split a grading tree; `tests` are those of its files that this grader runs."""
     files = [entry.path for entry in tree.entries if entry.kind is EntryKind.FILE]
-    code = tuple(
-        (path, inside)
-        for path in files
-        for inside in _below_roots(path, roots)
-        if path.endswith(suffixes) and not _belongs_to_tests(path, roots, tests)
-    )
+    code = tuple(_code(files, roots, tests, suffixes))
     changed = {change.path for change in changes.changes} & set(files)
     all_tests = {*tests, *_visible_tests(task)} & {str(path) for path in files}
     return SplitFiles(
@@ -87,6 +82,28 @@ def split_tree(
         driver_lacks=split.driver_lacks,
         worker_lacks=split.worker_lacks,
     )
+
+
+def modules_below(
+    paths: Iterable[RelPath], roots: tuple[str, ...], tests: tuple[str, ...]
+) -> frozenset[str]:
+    """Dotted names of the modules and packages that files below the roots make."""
+    return frozenset(
+        name for _, inside in _code(paths, roots, tests, _CODE) for name, _ in _names(inside)
+    )
+
+
+def _code(
+    paths: Iterable[RelPath],
+    roots: tuple[str, ...],
+    tests: tuple[str, ...],
+    suffixes: tuple[str, ...],
+) -> Iterator[tuple[RelPath, str]]:
+    """Code under test, with its path below each root."""
+    for path in paths:
+        for inside in _below_roots(path, roots):
+            if path.endswith(suffixes) and not _belongs_to_tests(path, roots, tests):
+                yield path, inside
 
 
 def _below_roots(path: str, roots: Iterable[str]) -> Iterator[str]:

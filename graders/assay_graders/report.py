@@ -28,6 +28,7 @@ __all__ = [
     "read_list",
     "read_object",
     "read_test",
+    "read_text",
 ]
 
 MAX_FRAME_BYTES = 8 * 1024**2
@@ -101,13 +102,13 @@ def read_json(frame: bytes) -> Any:
 def read_test(item: Any) -> ReportedTest:
     """One run of a test: exactly `id`, `outcome` and `message`."""
     fields = read_object(item, "test", {"id", "outcome", "message"})
-    outcome = _text(fields["outcome"], "outcome", 16)
+    outcome = read_text(fields["outcome"], "outcome", 16)
     if outcome not in _OUTCOMES:
         raise ReportFault("report names an unknown outcome")
     return ReportedTest(
-        id=_text(fields["id"], "id", MAX_ID_BYTES, empty=False),
+        id=read_text(fields["id"], "id", MAX_ID_BYTES, empty=False),
         outcome=_OUTCOMES[outcome],
-        message=_text(fields["message"], "message", MAX_MESSAGE_BYTES),
+        message=read_text(fields["message"], "message", MAX_MESSAGE_BYTES),
     )
 
 
@@ -115,8 +116,8 @@ def read_failed(item: Any) -> FailedFile:
     """One file that failed: exactly `file` and `message`."""
     fields = read_object(item, "error", {"file", "message"})
     return FailedFile(
-        file=_text(fields["file"], "file", MAX_ID_BYTES),
-        message=_text(fields["message"], "message", MAX_MESSAGE_BYTES),
+        file=read_text(fields["file"], "file", MAX_ID_BYTES),
+        message=read_text(fields["message"], "message", MAX_MESSAGE_BYTES),
     )
 
 
@@ -136,7 +137,8 @@ def read_list(value: Any, what: str, most: int) -> list[Any]:
     return value
 
 
-def _text(value: Any, what: str, most: int, *, empty: bool = True) -> str:
+def read_text(value: Any, what: str, most: int, *, empty: bool = True) -> str:
+    """Text of at most so many bytes; raises ReportFault."""
     if type(value) is not str or not (value or empty):
         raise ReportFault(f"{what} is not text")
     try:

@@ -1,18 +1,19 @@
 """The `unittest` grader: exactly the expected tests of test cases, each passed once.
 
 Mode `isolated`: the tests run in one jail, the candidate's code in another, and only values
-pass between them. Mode `unguarded`: one jailed process runs both; nothing in the graded tree
-configures the run, but code under test could reach the runner's memory.
+pass between them. In the other modes one jailed process runs both; nothing in the graded tree
+configures the run, but code under test could reach the runner's memory: in mode
+`tamper-evident` further runs show whether it did, in mode `unguarded` nothing does.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
 
-from attrs import frozen
+from attrs import field, frozen
 
 from assay.api import (
     API_VERSION,
@@ -21,11 +22,17 @@ from assay.api import (
     GradeContext,
     GraderNeeds,
     GraderUnfit,
+    LintFinding,
+    LintRule,
     Mount,
     Task,
+    TaskFiles,
     Trust,
 )
 from assay_graders.bundle import program_bundle
+from assay_graders.evident.grading import grade_evident
+from assay_graders.evident.language import GuardedTests
+from assay_graders.evident.python import UnittestLanguage
 from assay_graders.expected import (
     compare,
     file_problems,
@@ -34,7 +41,8 @@ from assay_graders.expected import (
     root_problems,
 )
 from assay_graders.isolated import TestRunner, bytecode, grade_isolated
-from assay_graders.isolated_options import isolated_run, isolation_problems
+from assay_graders.isolated_options import isolated_run, isolation_problems, modes_of
+from assay_graders.isolation.features import DEFAULT_LEVEL
 from assay_graders.jailed import (
     WORKSPACE,
     base_of,
@@ -43,6 +51,8 @@ from assay_graders.jailed import (
     run_reported,
     tool,
 )
+from assay_graders.linting.python_tests import lint_python_tests, python_tests
+from assay_graders.linting.rules import PYTHON_RULES
 from assay_graders.measured import facts
 
 __all__ = ["UnittestGrader", "UnittestOptions"]
@@ -52,9 +62,10 @@ _LAYERS = (
     "expected-ids",
     "private-report",
     "no-discovery",
-    "no-load-tests",
+    "own-load-tests",
     "roots-last",
 )
+_MODES = ("unguarded", "tamper-evident", "isolated")
 _MAY_BE_HIDDEN = frozenset({"test"})
 """A module of Python's that is of no use to anybody, and a common name of a folder of tests."""
 
@@ -77,6 +88,9 @@ class UnittestOptions:
     nan: bool = False
     call_seconds: float = 0.0
     test_seconds: float = 0.0
+    forward: tuple[str, ...] = ()
+    max_level: int = DEFAULT_LEVEL
+    adapters: Mapping[str, str] = field(factory=dict)
 
 
 class UnittestGrader:
@@ -87,6 +101,7 @@ class UnittestGrader:
     version: ClassVar[str] = "1"
     Options: ClassVar[type] = UnittestOptions
     max_trust: ClassVar[Trust] = Trust.ISOLATED
+    lint_rules: ClassVar[tuple[LintRule, ...]] = PYTHON_RULES
 
     def check(self, options: UnittestOptions, task: Task) -> tuple[str, ...]:
         return (
@@ -95,12 +110,23 @@ class UnittestGrader:
             *id_problems(options.expect, options.tests, _file_of(options.tests)),
             *_subtest_problems(options.expect),
             *root_problems(options.roots),
-            *mode_problems(options.mode, options.hidden, task, ("unguarded", "isolated")),
+            *mode_problems(options.mode, options.hidden, task, _MODES),
             *isolation_problems(options, task),
         )
 
     def needs(self, options: UnittestOptions, task: Task) -> GraderNeeds:
         return GraderNeeds(tools=("python",), hidden=options.hidden)
+
+    def modes(self, options: UnittestOptions, task: Task) -> Mapping[Trust, UnittestOptions]:
+        """The same tests in each mode that the task allows."""
+        return modes_of(self, options, task, _MODES)
+
+    def lint(
+        self, options: UnittestOptions, task: Task, files: TaskFiles
+    ) -> tuple[LintFinding, ...]:
+        """What is wrong with the test files, by reading them."""
+        run = python_tests(options, _name_of(options.tests), cases_only=True)
+        return lint_python_tests(run, task, files)
 
     def grade(self, ctx: GradeContext) -> Facts:
         options: UnittestOptions = ctx.options
@@ -112,6 +138,8 @@ class UnittestGrader:
         if options.mode == "isolated":
             runner = TestRunner("unittest", file_of, {"subtests": subtests})
             return grade_isolated(ctx, self, isolated_run(options, runner))
+        if options.mode == "tamper-evident":
+            return grade_evident(ctx, self, _guarded(options, subtests))
         base = base_of(options.hidden)
         tests = require_files(ctx, options.tests, hidden=options.hidden)
         if not tests:
@@ -129,6 +157,16 @@ class UnittestGrader:
         probe(ctx, run, _command(ctx, "probe"), _program())
         results = compare(options.expect, run.report, file_of)
         return facts(ctx, self, run.outcome, results, layers=_LAYERS, fault=run.fault)
+
+
+def _guarded(options: UnittestOptions, subtests: list[str]) -> GuardedTests:
+    return GuardedTests(
+        tests=options.tests,
+        expect=options.expect,
+        hidden=options.hidden,
+        roots=options.roots,
+        language=UnittestLanguage(_name_of(options.tests), subtests),
+    )
 
 
 def _program() -> Mount:
@@ -155,6 +193,17 @@ def _file_of(tests: tuple[str, ...]) -> Callable[[str], str]:
         return next((file for name, file in names if test.startswith(f"{name}.")), test)
 
     return file_of
+
+
+def _name_of(tests: tuple[str, ...]) -> Callable[[str], tuple[str, str]]:
+    """Gives the file of an id, and class and test as `Class::test`."""
+    file_of = _file_of(tests)
+
+    def name_of(test: str) -> tuple[str, str]:
+        file = file_of(test)
+        return file, _test_of(test).removeprefix(f"{_module(file)}.").replace(".", "::")
+
+    return name_of
 
 
 def _test_of(test: str) -> str:

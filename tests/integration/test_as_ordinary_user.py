@@ -15,6 +15,7 @@ HERE = Path(__file__)
 ELSEWHERE = {
     "test_as_ordinary_user.py": "this module",
     "test_trees_as_ordinary_user.py": "becomes that user itself",
+    "test_control_groups.py": "becomes that user itself, where root gave something away",
     "test_reproducible.py": "both halves reproduce the published results",
     "test_run_command.py": "commands and exit codes",
     "test_linked_installation.py": "how packages are installed",
@@ -23,12 +24,17 @@ ELSEWHERE = {
             "test_call_attacks.py",
             "test_call_eval.py",
             "test_call_grader.py",
+            "test_evident_node.py",
+            "test_evident_pytest.py",
+            "test_evident_unittest.py",
             "test_graders_attacks.py",
             "test_graders_delivery.py",
             "test_graders_faults.py",
             "test_how_to_pages.py",
             "test_isolated_attacks.py",
+            "test_isolated_forwarding.py",
             "test_isolated_levels.py",
+            "test_lint_drive.py",
             "test_isolated_node.py",
             "test_isolated_node_attacks.py",
             "test_result_file_grader.py",
@@ -38,6 +44,7 @@ ELSEWHERE = {
         "what graders make of a jail; that jails are alike is tested by the jail's own modules",
     ),
     "test_runtime_requirements.py": "wheels are read on the host, whoever runs it",
+    "test_pytest_plugin.py": "the same jails by another way",
     "test_tutorial.py": "the same commands as in test_run_command.py",
 }
 MODULES = sorted(path.name for path in HERE.parent.glob("test_*.py") if path.name not in ELSEWHERE)

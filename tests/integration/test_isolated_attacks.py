@@ -311,13 +311,13 @@ def test_a_breach_of_the_protocol_is_a_reason_of_its_own(name: str):
 
 BY_THE_TEST = {
     "code": "cand.f(1)\n    assert eval('2') == 2",
-    "module-set": "\n    cand.f = lambda n: n",
-    "argument": "class Own: pass\n    cand.f(Own())",
+    "attribute-set": "\n    cand.f = lambda n: n",
+    "argument": "import logging\n    cand.f(logging.getLogger())",
     "argument-changed": "a = [1]\n    cand.f(len(a)); cand.g(a); a.append(2)",
     "process-state": "import os\n    os.environ['A'] = 'b'",
     "subclass": "class Own(cand.Base): pass\n    Own()",
     "subprocess": "import subprocess, sys\n    subprocess.run([sys.executable, '-m', 'cand'])",
-    "class": "class Own: pass\n    cand.f(Own)",
+    "class": "class Own(list): pass\n    cand.f(Own)",
     "thread": "import threading\n    t = threading.Thread(target=lambda: run(cand.f))\n"
     "    t.start(); t.join()",
 }

@@ -133,7 +133,7 @@ class Exchange(RuleBasedStateMachine):
         self.thread.start()
         stream = FrameStream(driver.fileno(), MAX_FRAME_BYTES + ENVELOPE)
         self.client = Client(stream, Codec(), max_trips=1_000)
-        self.client.call_back = self.client.next_back = self.refuse_token
+        self.client.answer_back = self.refuse_token
         self.client.resolve = self.refuse_reference
         self.stale = False
         self.starts = 1

@@ -35,7 +35,9 @@ from assay.api import (
     TestOutcome,
     TreeManifest,
     TreeRef,
+    TrustedFiles,
 )
+from assay.api.changes import compare
 from assay.api.files import open_root, opened
 from assay.builtin.hasher import TreeHasher
 from assay_graders.call import CallGrader
@@ -88,17 +90,17 @@ class Context:
     limits: Limits = GENEROUS
     seed: int = 0
     artifacts: Kept = field(factory=Kept)
+    fixture: TreeManifest | None = None
 
     def hidden_file(self, path: str, cap: int) -> bytes:
         assert self.hidden is not None
-        if path not in {entry.path for entry in self.hidden.entries}:
-            raise GraderUnfit("no such hidden file")
-        source = store().tree(self.hidden.ref)
-        assert source is not None
-        content = Path(source, path).read_bytes()
-        if len(content) > cap:
-            raise GraderUnfit("a hidden file is too large")
-        return content
+        return _file(self.hidden, path, cap)
+
+    def fixture_file(self, path: str, cap: int) -> bytes:
+        return _file(self.fixture or self.tree, path, cap)
+
+    def changed_file(self, path: str, cap: int) -> bytes:
+        return _file(self.tree, path, cap)
 
     def jail(
         self,
@@ -107,8 +109,19 @@ class Context:
         hidden: bool = False,
         extra: tuple[Mount, ...] = (),
         leave_out: tuple[RelPath, ...] = (),
+        restore: tuple[RelPath, ...] = (),
+        put: Mapping[RelPath, bytes] | None = None,
+        trusted: TrustedFiles | None = None,
     ) -> Session:
-        mounts = [_mount("/workspace", _without(self.tree, leave_out)), *extra]
+        fixture = self.fixture or self.tree
+        tree = _with(self.tree, {path: _content(fixture, path) for path in restore})
+        tree = _with(tree, put or {})
+        mounts = [_mount("/workspace", _without(tree, leave_out).ref), *extra]
+        if trusted is not None:
+            base = self.hidden if trusted.hidden else fixture
+            assert base is not None
+            less = _without(base, trusted.leave_out)
+            mounts.append(_mount(trusted.place, _with(less, trusted.put).ref))
         if hidden:
             assert self.hidden is not None
             mounts.append(_mount("/hidden", self.hidden.ref))
@@ -120,10 +133,34 @@ class Context:
         return False
 
 
-def _without(tree: TreeManifest, paths: tuple[RelPath, ...]) -> TreeRef:
+def _file(tree: TreeManifest, path: str, cap: int) -> bytes:
+    content = _content(tree, path)
+    if content is None or len(content) > cap:
+        raise GraderUnfit("no such hidden file, or it is too large")
+    return content
+
+
+def _content(tree: TreeManifest, path: str) -> bytes | None:
+    source = store().tree(tree.ref)
+    assert source is not None
+    file = Path(source, path)
+    return file.read_bytes() if file.is_file() else None
+
+
+def _with(tree: TreeManifest, put: Mapping[RelPath, bytes | None]) -> TreeManifest:
+    """A stored tree with other content of files, None for none."""
+    if not put:
+        return tree
+    source = store().tree(tree.ref)
+    assert source is not None
+    files: dict[str, str | bytes | None] = {**read_files(Path(source)), **put}
+    return tree_of({path: content for path, content in files.items() if content is not None})
+
+
+def _without(tree: TreeManifest, paths: tuple[RelPath, ...]) -> TreeManifest:
     """A stored tree that lacks these paths and what is beneath them."""
     if not paths:
-        return tree.ref
+        return tree
     source = store().tree(tree.ref)
     assert source is not None
     kept = {
@@ -131,7 +168,7 @@ def _without(tree: TreeManifest, paths: tuple[RelPath, ...]) -> TreeRef:
         for path, text in read_files(Path(source)).items()
         if not any(f"{path}/".startswith(f"{gone}/") for gone in paths)
     }
-    return tree_of(kept).ref
+    return tree_of(kept)
 
 
 def _mount(dst: str, ref: TreeRef) -> Mount:
@@ -176,12 +213,24 @@ def grade(
     limits: Limits = GENEROUS,
     seed: int = 0,
     runtime_changes: Runtime | None = None,
+    artifacts: Kept | None = None,
+    requirements: tuple[str, ...] = (),
+    fixture: Mapping[str, str | bytes] | None = None,
 ) -> Facts:
     """Facts of one grader over a small tree.
 
-    `removed`, `modified` and `added` is what a candidate did.
+    `removed`, `modified` and `added` is what a candidate did; with `fixture`, it is the
+    difference of the trees. `artifacts` takes what is kept.
     """
     manifest = tree_of(tree)
+    base = manifest if fixture is None else tree_of(fixture)
+    changes = tuple(
+        Change(RelPath(path), op)
+        for op, paths in ((Op.DELETED, removed), (Op.MODIFIED, modified), (Op.ADDED, added))
+        for path in paths
+    )
+    if fixture is not None:
+        changes = compare(base, manifest, binary=lambda path: False).changes
     context = Context(
         task=Task(
             id="small",
@@ -189,27 +238,18 @@ def grade(
             prompt="p",
             fixture=RelPath("fixture"),
             hidden=None if hidden is None else RelPath("hidden"),
+            runtime={"requirements": requirements} if requirements else {},
         ),
         spec=GraderSpec(id="tests", use=grader.name, role=role),
         options=options,
         tree=manifest,
         hidden=None if hidden is None else tree_of(hidden),
-        change_set=ChangeSet(
-            base=manifest.ref,
-            result=manifest.ref,
-            changes=tuple(
-                Change(RelPath(path), op)
-                for op, paths in (
-                    (Op.DELETED, removed),
-                    (Op.MODIFIED, modified),
-                    (Op.ADDED, added),
-                )
-                for path in paths
-            ),
-        ),
+        change_set=ChangeSet(base=base.ref, result=manifest.ref, changes=changes),
         runtime=runtime_changes or runtime(),
         limits=limits,
         seed=seed,
+        artifacts=artifacts or Kept(),
+        fixture=base,
     )
     return grader.grade(context)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from support.grading import GRADERS, grade
+from support.jail import store
 
-from assay.api import Facts, GraderRole, Limits
+from assay.api import Facts, GraderRole, Limits, Runtime
 
 
 def isolated(
@@ -18,6 +20,8 @@ def isolated(
     limits: Limits | None = None,
     tree: dict[str, str] | None = None,
     added: tuple[str, ...] = (),
+    runtime: Runtime | None = None,
+    requirements: tuple[str, ...] = (),
     **options: Any,
 ) -> Facts:
     """Facts of one hidden file of tests, `test_h.py`, over `src/MODULE.py`."""
@@ -39,6 +43,8 @@ def isolated(
         hidden={"test_h.py": tests},
         role=GraderRole.HIDDEN,
         added=added,
+        runtime_changes=runtime,
+        requirements=requirements,
         **bounds,
     )
 
@@ -46,3 +52,11 @@ def isolated(
 def found(facts: Facts) -> dict[str, str]:
     """Outcome by the name of the test."""
     return {test.id.partition("::")[2]: test.outcome.value for test in facts.tests}
+
+
+def uses(facts: Facts) -> dict[str, dict[str, Any]]:
+    """How each test used the wire, by its name, as the artifact says."""
+    content = store().blob(facts.artifacts["isolation.json"])
+    assert content is not None
+    table = json.loads(content)
+    return {test["id"].partition("::")[2]: test for test in table["tests"]}

@@ -130,7 +130,11 @@ def test_legal_options_have_no_problems():
             PytestOptions(("t.py",), ("t.py::a",), mode="isolated"),
             "roots is empty: isolated mode",
         ),
-        (PytestOptions(("t.py",), ("t.py::a",), mode="fast"), "mode must be unguarded or isol"),
+        (PytestOptions(("t.py",), ("t.py::a",), mode="fast"), "mode must be unguarded or t"),
+        (
+            PytestOptions(("t.py",), ("t.py::a",), mode="tamper-evident"),
+            "roots is empty: tamper-evident mode",
+        ),
         (PytestOptions(("t.py",), ("t.py::a",), nan=True), "belong to mode isolated"),
         (PytestOptions(("t.py",), ("t.py::a",), call_seconds=-1.0), "call_seconds must be 0"),
         (PytestOptions(("t.py",), ("t.py::\ud800",)), "Unicode text"),
@@ -168,7 +172,7 @@ def test_each_problem_of_unittest_options_is_a_sentence(options: UnittestOptions
     [
         (NodeTestOptions(("t.ts",), ("t.ts > a",)), "does not end with .mjs"),
         (NodeTestOptions(("t*.mjs",), ("t*.mjs > a",)), "holds one of the characters"),
-        (NodeTestOptions(("t.mjs",), ("t.mjs > a",), mode="isolated"), "mode must be unguarded."),
+        (NodeTestOptions(("t.mjs",), ("t.mjs > a",), mode="fast"), "mode must be unguarded or"),
         (NodeTestOptions(("t.mjs",), ("t.mjs::a",)), "does not start with a file"),
     ],
 )

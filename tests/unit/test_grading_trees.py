@@ -59,7 +59,7 @@ def files(workspace: Workspace) -> dict[str, bytes]:
 def test_the_whole_tree_is_the_fixture_with_the_edits(trees: GradingTrees):
     manifest, changes = trees.whole()
 
-    assert files(trees.without(())) == {"src/a.py": b"changed\n", "src/pkg/b.py": b"2\n"} | {
+    assert files(trees.variant(())) == {"src/a.py": b"changed\n", "src/pkg/b.py": b"2\n"} | {
         "src/pkg/new.py": b"new\n"
     }
     assert changes.result == manifest.ref
@@ -69,18 +69,52 @@ def test_the_whole_tree_is_the_fixture_with_the_edits(trees: GradingTrees):
 def test_what_is_left_out_is_gone_with_all_beneath_it(trees: GradingTrees):
     trees.whole()
 
-    assert files(trees.without((rel("src/a.py"),))) == {
+    assert files(trees.variant((rel("src/a.py"),))) == {
         "src/pkg/b.py": b"2\n",
         "src/pkg/new.py": b"new\n",
     }
-    assert files(trees.without((rel("src/pkg"),))) == {"src/a.py": b"changed\n"}
-    assert files(trees.without((rel("src"),))) == {}
-    assert len(files(trees.without((rel("absent"),)))) == 3
+    assert files(trees.variant((rel("src/pkg"),))) == {"src/a.py": b"changed\n"}
+    assert files(trees.variant((rel("src"),))) == {}
+    assert len(files(trees.variant((rel("absent"),)))) == 3
 
 
 def test_the_same_paths_are_the_same_workspace(trees: GradingTrees):
     trees.whole()
     both = (rel("src/a.py"), rel("src/pkg/b.py"))
 
-    assert trees.without(both) is trees.without(both[::-1])
+    assert trees.variant(both) is trees.variant(both[::-1])
     assert len(trees.opened) == 2
+
+
+def test_restored_paths_are_as_in_the_fixture(trees: GradingTrees):
+    trees.whole()
+
+    assert files(trees.variant(restore=(rel("src/a.py"), rel("tests/t.py")))) == {
+        "src/a.py": b"1\n",
+        "src/pkg/b.py": b"2\n",
+        "src/pkg/new.py": b"new\n",
+        "tests/t.py": b"3\n",
+    }
+    everything = (rel("src/a.py"), rel("src/pkg/new.py"), rel("tests/t.py"))
+    assert files(trees.variant(restore=everything)) == files(
+        trees.of_trusted(trees.prepared).variant()
+    )
+
+
+def test_one_file_of_a_deleted_directory_is_restored(trees: GradingTrees):
+    trees.edits = Edits(deletes=(rel("src"),))
+
+    assert files(trees.variant(restore=(rel("src/pkg/b.py"),))) == {
+        "src/pkg/b.py": b"2\n",
+        "tests/t.py": b"3\n",
+    }
+
+
+def test_trusted_files_have_nothing_of_the_candidate_and_what_is_put(trees: GradingTrees):
+    trees.whole()
+    trusted = trees.of_trusted(trees.prepared)
+
+    assert files(trusted.variant((rel("src"),), put={rel("tests/t.py"): b"other\n"})) == {
+        "tests/t.py": b"other\n"
+    }
+    assert trusted.opened is trees.opened

@@ -7,7 +7,9 @@ from assay.api import (
     errors,
     graders,
     jail,
+    linting,
     paths,
+    probes,
     reasons,
     records,
     running,
@@ -22,7 +24,9 @@ from assay.api import (
 from assay.api.errors import *  # noqa: F403
 from assay.api.graders import *  # noqa: F403
 from assay.api.jail import *  # noqa: F403
+from assay.api.linting import *  # noqa: F403
 from assay.api.paths import *  # noqa: F403
+from assay.api.probes import *  # noqa: F403
 from assay.api.reasons import *  # noqa: F403
 from assay.api.records import *  # noqa: F403
 from assay.api.running import *  # noqa: F403
@@ -39,7 +43,9 @@ __all__ += workspaces.__all__
 __all__ += errors.__all__
 __all__ += graders.__all__
 __all__ += jail.__all__
+__all__ += linting.__all__
 __all__ += paths.__all__
+__all__ += probes.__all__
 __all__ += reasons.__all__
 __all__ += records.__all__
 __all__ += running.__all__

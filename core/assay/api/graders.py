@@ -5,9 +5,10 @@ The context only ever grows; a grader written against an older minor version kee
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
 
-from attrs import frozen
+from attrs import field, frozen
 
 from assay.api.jail import (
     Limits,
@@ -26,7 +27,7 @@ from assay.api.trees import (
 )
 from assay.api.trust import Trust
 
-__all__ = ["Artifacts", "GradeContext", "Grader", "GraderNeeds"]
+__all__ = ["Artifacts", "GradeContext", "Grader", "GraderNeeds", "TrustedFiles"]
 
 
 class Artifacts(Protocol):
@@ -41,6 +42,20 @@ class GraderNeeds:
 
     tools: tuple[str, ...] = ()
     hidden: bool = False
+
+
+@frozen
+class TrustedFiles:
+    """A read-only tree beside the grading tree, of files that no candidate wrote.
+
+    They are the task's hidden files or else its fixture, without `leave_out` (paths, with all
+    beneath them) and with the content of `put` in place of their own. `place` is absolute.
+    """
+
+    place: str
+    hidden: bool
+    leave_out: tuple[RelPath, ...] = ()
+    put: Mapping[RelPath, bytes] = field(factory=dict, repr=False)
 
 
 class GradeContext(Protocol):
@@ -80,6 +95,14 @@ class GradeContext(Protocol):
         """
         ...
 
+    def fixture_file(self, path: str, cap: int) -> bytes:
+        """Content of one file of the fixture, as `hidden_file` gives that of a hidden one."""
+        ...
+
+    def changed_file(self, path: str, cap: int) -> bytes:
+        """Content of one file that the candidate added or changed, in the same way."""
+        ...
+
     def jail(
         self,
         profile: Profile,
@@ -87,11 +110,16 @@ class GradeContext(Protocol):
         hidden: bool = False,
         extra: tuple[Mount, ...] = (),
         leave_out: tuple[RelPath, ...] = (),
+        restore: tuple[RelPath, ...] = (),
+        put: Mapping[RelPath, bytes] | None = None,
+        trusted: TrustedFiles | None = None,
     ) -> Session:
         """A jail with the grading tree read-only at /workspace, which is its cwd.
 
         With `hidden`, the hidden files are read-only at /hidden. The tree lacks the paths of
-        `leave_out` and what is beneath them. Raises CopyFailed or NoSpace.
+        `leave_out` and what is beneath them; those of `restore` are as in the fixture, and the
+        files of `put` have that content. `trusted` is mounted besides. Raises CopyFailed or
+        NoSpace.
         """
         ...
 

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from assay.api.errors import AssayError, Cancelled, Fault, UsageError
-from assay.cli import check, host, new, run, show
+from assay.cli import check, doctor, host, lint, new, probe, run, show
 from assay.cli.display import make_console
 from assay.cli.groups import help_when_alone
 from assay.cli.signals import Stopped, stop_by_exception
@@ -39,12 +39,16 @@ app.command("run", short_help="Grade candidates in jails, and print the table.")
 app.command(
     "check", short_help="Verify that a suite's own candidates get the verdicts they declare."
 )(check.check)
+app.command("lint", short_help="Find hazards and weak tests of a suite; nothing is graded.")(
+    lint.lint
+)
 app.command("show", short_help="Explain a run, or why one trial was rejected.")(show.show)
 app.add_typer(new.app, name="new")
 app.command("lock", short_help="Pin the digests of a suite's tasks in suite.json.")(new.lock)
 app.command("doctor", short_help="Tell what this host's sandbox offers, and how to fix the rest.")(
-    host.doctor
+    doctor.doctor
 )
+app.command("probe", short_help="Attack this host's sandbox, and tell what held.")(probe.probe)
 app.command("plugins")(host.plugins)
 app.command("schema")(host.schema)
 

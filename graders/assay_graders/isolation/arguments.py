@@ -1,57 +1,71 @@
 """What a test may hand to the candidate, and what stands for it there.
 
 Nothing that is handed over exposes an object of the driver: a function can be called, an
-iterator can be asked for its next item, an exception goes as its nearest built-in kind.
+iterator can be asked for its next item, an object of a test's class shows its public data.
 """
 
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
-import sys
+import operator
 import types
 from collections.abc import Iterator
 from typing import Any
 
 from ..wire.stdlib import BUILTIN_TYPES
 from .client import Client
+from .described import CONTENTS, content_type, plain_content
+from .files import LentFiles
+from .library import place_in_library
+from .test_side import TestSide
 
-__all__ = ["Lent"]
+__all__ = ["FUNCTIONS", "Lent"]
 
-_FUNCTIONS = (
+FUNCTIONS = (
     types.FunctionType,
     types.MethodType,
     types.BuiltinFunctionType,
     types.MethodDescriptorType,
     types.WrapperDescriptorType,
+    types.MethodWrapperType,
     functools.partial,
 )
-
-
-_PURE = frozenset(
-    {
-        *("builtins", "collections", "decimal", "fractions", "functools", "itertools", "math"),
-        *("_operator", "operator", "statistics", "string"),
-    }
-)
-"""Modules whose functions do the same in any process; classes go by name from all modules."""
-_IMPURE = (open, print, input, eval, exec, compile, globals, locals, vars, dir, breakpoint)
+_GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
+_SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
 
 
 class Lent:
     """Objects of the driver that the worker knows by a token."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, tests: TestSide) -> None:
         self._client = client
+        self._tests = tests
+        self.files = LentFiles(client)
         self._objects: dict[int, Any] = {}
         self._tokens: dict[int, int] = {}
+        self._sent: dict[int, int] = {}
+        self._last = 0
 
     def token(self, value: Any) -> int:
-        """The token of an object, which is kept from now on."""
-        token = self._tokens.setdefault(id(value), len(self._objects) + 1)
-        self._objects[token] = value
+        """The token of an object, which is kept until the worker has dropped all it was sent."""
+        token = self._tokens.get(id(value))
+        if token is None:
+            self._last += 1
+            self._tokens[id(value)] = token = self._last
+            self._objects[token] = value
+        self._sent[token] = self._sent.get(token, 0) + 1
         return token
+
+    def drop(self, token: Any, received: Any, _: Any) -> None:
+        """The worker no longer has an object that it received so often."""
+        if type(token) is not int or type(received) is not int or token not in self._objects:
+            raise self._client.lose_protocol()
+        self._sent[token] -= received
+        if self._sent[token] <= 0:
+            del self._sent[token]
+            del self._tokens[id(self._objects[token])]
+            del self._objects[token]
 
     def given_back(self, token: Any) -> Any:
         """The object of a token; KeyError for one that was never given."""
@@ -64,51 +78,63 @@ class Lent:
         if isinstance(value, BaseException):
             self._client.uses("error-arguments")
             return self.error_payload(value)
-        library = _in_library(value)
-        if library is not None:
-            return ["std", *library]
-        if isinstance(value, _FUNCTIONS):
+        place = place_in_library(value)
+        if place is not None:
+            return ["std", *place]
+        if isinstance(value, type):
+            return self._class_payload(value)
+        if isinstance(value, FUNCTIONS):
             self._client.uses("callbacks")
             return ["call", self.token(value), self._client.encode(_about(value))]
+        if type(value) in _GETTERS:
+            return self._getter_payload(value)
         if isinstance(value, Iterator) and type(value).__module__ in ("builtins", "itertools"):
             self._client.uses("iterator-arguments")
             return ["items", self.token(value)]
-        code = "class" if isinstance(value, type) else "argument"
-        raise self._client.refuse(code, by_test=True)
+        if self.files.is_file(value):
+            return self.files.payload(value, self.token(value))
+        if self._tests.has_object(value):
+            return self._object_payload(value)
+        raise self._client.refuse("argument", by_test=True)
 
     def error_payload(self, error: BaseException) -> Any:
-        """An exception: its nearest built-in class, and what it may tell.
+        """An exception: its nearest known class, and what it may tell.
 
         What a failed assertion says may hold expected values, so it says nothing.
         """
-        kind = next(
-            base for base in type(error).__mro__ if BUILTIN_TYPES.get(base.__name__) is base
-        )
+        kind = next(filter(self._is_known_error, type(error).__mro__))
         tells = type(error) is kind and not issubclass(kind, AssertionError)
         arguments = list(error.args) if tells else []
-        if not all(type(part) in (str, int, float, bool, bytes, type(None)) for part in arguments):
+        if not _SCALARS.issuperset(map(type, arguments)):
             arguments = []
-        return ["raised", self.token(error), kind.__name__, self._client.encode(arguments)]
+        tree = self._client.encode(arguments)
+        return ["raised", self.token(error), self._client.encode(kind), tree]
 
-    def call(self, token: int, args: Any, kwargs: Any) -> Any:
-        """Call a function that was lent; raises what it raises."""
-        function = self._lent(token, _FUNCTIONS)
-        if type(args) is not tuple or type(kwargs) is not dict:
-            raise self._client.lose_protocol()
-        return function(*args, **kwargs)
+    def _is_known_error(self, kind: type) -> bool:
+        if BUILTIN_TYPES.get(kind.__name__) is kind or self._tests.has_error_class(kind):
+            return True
+        return issubclass(kind, BaseException) and place_in_library(kind) is not None
 
-    def following(self, token: int) -> Any:
-        """The next item of an iterator that was lent."""
-        return next(self._lent(token, (Iterator,)))
+    def _class_payload(self, kind: type) -> Any:
+        if not self._tests.has_class(kind) and not self._tests.has_error_class(kind):
+            raise self._client.refuse("class", by_test=True)
+        is_error = issubclass(kind, BaseException)
+        self._client.uses("error-arguments" if is_error else "test-classes")
+        return ["class", self.token(kind)]
 
-    def _lent(self, token: Any, kinds: tuple[type, ...]) -> Any:
-        try:
-            value = self.given_back(token)
-        except KeyError:
-            raise self._client.lose_protocol() from None
-        if not isinstance(value, kinds):
-            raise self._client.lose_protocol()
-        return value
+    def _object_payload(self, value: Any) -> Any:
+        self._client.uses("test-objects")
+        base = content_type(type(value))
+        content = plain_content(base, value) if base in CONTENTS else None
+        kind = self.token(type(value))
+        return ["object", self.token(value), kind, self._client.encode(content)]
+
+    def _getter_payload(self, value: Any) -> Any:
+        kind, arguments, *_ = value.__reduce__()
+        if kind not in _GETTERS:
+            # A method that is called with keywords.
+            raise self._client.refuse("argument", by_test=True)
+        return ["getter", kind.__name__, self._client.encode(list(arguments))]
 
 
 def _about(function: Any) -> dict[str, Any]:
@@ -119,6 +145,7 @@ def _about(function: Any) -> dict[str, Any]:
     names = ("__name__", "__qualname__", "__module__", "__doc__")
     texts = {name: getattr(function, name, None) for name in names}
     about: dict[str, Any] = {k: text for k, text in texts.items() if type(text) is str}
+    about["binds"] = type(function) is types.FunctionType
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -129,22 +156,3 @@ def _about(function: Any) -> dict[str, Any]:
             (p.name, int(p.kind), [] if p.default is empty else [...]) for p in parameters
         ]
     }
-
-
-def _in_library(value: Any) -> tuple[str, str] | None:
-    """Where the standard library has this very function or class, so that it needs no trip."""
-    module = getattr(value, "__module__", None)
-    name = getattr(value, "__qualname__", None)
-    owner = getattr(value, "__objclass__", None)
-    if module is None and owner is not None:
-        module = owner.__module__
-    if not isinstance(module, str) or not isinstance(name, str):
-        return None
-    if module.partition(".")[0] not in sys.stdlib_module_names or "<" in name:
-        return None
-    if not isinstance(value, type) and (module not in _PURE or value in _IMPURE):
-        return None
-    found: Any = importlib.import_module(module)
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    return (module, name) if found is value else None

@@ -1,4 +1,4 @@
-"""Containers that crossed the wire and may change: arguments written back, all watched.
+"""Containers that crossed the wire and may change.
 
 Both are copies, so what a test changes in one can't be seen on the other side: a check that
 "the original did not change" would pass whatever the candidate does.
@@ -12,10 +12,9 @@ from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
-__all__ = ["Watched", "write_back"]
+__all__ = ["Watched"]
 
-_SIMPLE = (list, dict, set, bytearray)
-_CHANGEABLE = (*_SIMPLE, deque, OrderedDict, Counter, defaultdict)
+_CHANGEABLE = (list, dict, set, bytearray, deque, OrderedDict, Counter, defaultdict)
 _NEVER_CHANGE = frozenset({int, str, float, bool, bytes, type(None)})
 _WATCHED_AT_MOST = 100_000
 
@@ -74,33 +73,3 @@ def _can_change(value: Any) -> bool:
     if type(value) in _CHANGEABLE:
         return True
     return type(value) is tuple and any(map(_can_change, value))
-
-
-def write_back(before: Any, after: Any) -> bool:
-    """Give a container the content of another one; False when they are of different types.
-
-    Inner containers that are still in their place stay the same objects.
-    """
-    kind = type(before)
-    if kind is not type(after) or kind not in _SIMPLE:
-        return False
-    if kind is list:
-        before[:] = [
-            _merged(before[at], new) if at < len(before) else new for at, new in enumerate(after)
-        ]
-    elif kind is dict:
-        fresh = {
-            key: _merged(before[key], new) if key in before else new for key, new in after.items()
-        }
-        before.clear()
-        before.update(fresh)
-    elif kind is set:
-        before.clear()
-        before.update(after)
-    else:
-        before[:] = after
-    return True
-
-
-def _merged(old: Any, new: Any) -> Any:
-    return old if write_back(old, new) else new

@@ -19,67 +19,63 @@ from ..wire.frames import MAX_FRAME_BYTES, FrameStream
 from ..wire.stdlib import BUILTIN_TYPES
 from ..wire.text import pack, unpack
 from ..wire.values import REFERENCE, Codec
+from .noted import Noted
 from .notes import Notes
 from .protocol import (
     ANSWER,
-    CALL_BACK,
     FORWARD,
     MAX_NESTING,
     MILLISECONDS,
-    NEXT_BACK,
     OK,
     RAISE,
     REFUSED,
     RESTART,
+    WITH,
 )
 from .refusals import Refusal, TimeUp, WorkerLost
 
-__all__ = ["Client", "Noted"]
+__all__ = ["Client"]
 
 
 _BUILT_IN = frozenset(BUILTIN_TYPES.values())
 _TEMPORARY = re.compile(rb'"(/tmp/[^"]*)"')
 
 
-class Noted:
-    """What one test did on the wire."""
-
-    def __init__(self) -> None:
-        self.trips = 0
-        self.features: set[str] = set()
-        self.refusals: list[Refusal] = []
-        self.lost = ""
-        self.failed_back = False
-
-
 class Client:
-    """Speaks to the host on one channel. `peer` decodes references and answers callbacks."""
+    """Speaks to the host on one channel; what it leaves to others are its public attributes."""
 
-    def __init__(self, stream: FrameStream, codec: Codec, max_trips: int) -> None:
+    def __init__(
+        self, stream: FrameStream, codec: Codec, max_trips: int, max_level: int = 4
+    ) -> None:
         self._stream = stream
         self._codec = codec
         self._max_trips = max_trips
         self._thread = threading.get_ident()
         self._nesting = 0
-        self._notes = Notes(codec)
+        self._asking = 0
+        self.notes = Notes(codec)
         self._is_lost = False
         self._random = b""
         self._in_frame = False
         self._is_due = False
+        self.max_level = max_level
+        self.is_in_test = False
         self.until = 0.0
         self.generation = 1
         self.total_trips = 0
         self.faults = 0
         self.noted = Noted()
+        self.before: Callable[[], None] = _nobody
         self.refer: Callable[[Any], Any] = _nothing
         self.resolve: Callable[[Any], Any] = _nothing
-        self.call_back: Callable[[int, Any, Any], Any] = _nothing
-        self.next_back: Callable[[int], Any] = _nothing
+        self.answer_back: Callable[[Any, list[Any]], Any] = _nothing
         self.describe_error: Callable[[BaseException], Any] = _nothing
+        self.additions: Callable[[], list[Any]] = list
 
     def begin(self) -> Noted:
         """Start counting for a test, on a fresh worker when the one before was lost."""
         self.noted = Noted()
+        self.is_in_test = True
         if self._is_lost:
             self._stream.send(RESTART)
             if self._stream.recv() != ANSWER:
@@ -87,6 +83,11 @@ class Client:
             self._is_lost = False
             self.generation += 1
         return self.noted
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether there is no worker until the next test begins."""
+        return self._is_lost
 
     def time_is_up(self) -> None:
         """The test in progress reached its time limit: raise TimeUp, now or after the answer.
@@ -104,8 +105,11 @@ class Client:
         self.noted.features.add(feature)
 
     def refuse(self, code: str, *, by_test: bool = False) -> Refusal:
-        """A refusal to raise, noted for the test in progress."""
-        refusal = Refusal(code, by_test=by_test)
+        """A refusal to raise, noted for the test in progress.
+
+        What the candidate asked for in the middle of a call is never the test's doing alone.
+        """
+        refusal = Refusal(code, by_test=by_test and not self._asking)
         self.noted.refusals.append(refusal)
         return refusal
 
@@ -143,14 +147,12 @@ class Client:
             raise self.refuse("thread", by_test=True)
         if self._is_lost:
             raise self._lose(self.noted.lost or "gone")
-        if self.noted.trips >= self._max_trips:
-            raise self._lose("trips")
+        self.before()
         if self._nesting >= MAX_NESTING:
             raise self._lose("nesting")
         number = self._number()
         frame = self._packed([number, word, *parts])
-        self.noted.trips += 1
-        self.total_trips += 1
+        self._count_trip()
         self._nesting += 1
         in_step = False
         try:
@@ -164,7 +166,7 @@ class Client:
                 self.noted.lost = self.noted.lost or "interrupted"
         # A filter may turn a warning into an exception: never in the middle of an exchange.
         if self._nesting == 0:
-            self._notes.warn()
+            self.notes.warn()
         return self._outcome(answer)
 
     def _number(self) -> int:
@@ -198,25 +200,35 @@ class Client:
 
     def _asked(self, message: list[Any]) -> None:
         """Answer what the worker asks in the middle of a call."""
-        number, word, *parts = message
+        self._count_trip()
+        self.noted.is_asked = True
+        self._asking += 1
         try:
-            if word == CALL_BACK and len(parts) == 3:
-                token, args, kwargs = parts
-                result = self.call_back(token, self.decode(args), self.decode(kwargs))
-            elif word == NEXT_BACK and len(parts) == 1:
-                result = self.next_back(parts[0])
-            else:
-                raise self._lose("protocol")
+            answer = self._answer_to(*message)
+        finally:
+            self._asking -= 1
+        self._send(self._packed(answer))
+
+    def _answer_to(self, number: int, word: Any, *parts: Any) -> list[Any]:
+        try:
+            result = self.answer_back(word, list(parts))
         except Exception as error:
             # The verdict of an assertion must not be in the candidate's hands.
             self.noted.failed_back |= isinstance(error, AssertionError)
-            answer = [number, RAISE, ("ref", self.describe_error(error))]
-        else:
-            answer = [number, OK, self.encode(result)]
-        self._send(self._packed(answer))
+            return [number, RAISE, ("ref", self.describe_error(error))]
+        return [number, OK, self.encode(result)]
+
+    def _count_trip(self) -> None:
+        if self.noted.trips >= self._max_trips:
+            raise self._lose("trips")
+        self.noted.trips += 1
+        self.total_trips += 1
 
     def _packed(self, message: list[Any]) -> bytes:
         """A message as a frame; refused when it names what only this jail's /tmp has."""
+        added = self.additions()
+        if added:
+            message = [message[0], WITH, added, *message[1:]]
         try:
             frame = pack(message)
         except WireFault:
@@ -252,7 +264,7 @@ class Client:
             if type(message) is not list or len(message) < 3:
                 raise WireFault("a message is not a list")
             *message, noted = message
-            for feature in self._notes.pass_on(noted):
+            for feature in self.notes.pass_on(noted):
                 self.uses(feature)
         except WireFault as fault:
             raise self._lose("protocol", fault) from None
@@ -276,6 +288,10 @@ def _is_of_this_jail(path: bytes) -> bool:
     """Whether a path leads to what only this jail has: files that a test made."""
     folder = os.path.dirname(path)
     return os.path.lexists(path) or (folder != b"/tmp" and os.path.lexists(folder))
+
+
+def _nobody() -> None:
+    """Comes ahead of requests when nothing else does."""
 
 
 def _nothing(*_: Any) -> Any:

@@ -11,10 +11,13 @@ __all__ = [
     "CONTENTS",
     "MUTABLE_CONTENTS",
     "SPECIALS",
+    "content_of",
     "content_type",
     "describe_class",
     "found_by",
     "inherited",
+    "plain_content",
+    "state_of",
 ]
 
 SPECIALS = (
@@ -78,6 +81,49 @@ def content_type(kind: type) -> type | None:
         if issubclass(kind, base):
             return base
     return None
+
+
+def plain_content(base: type, value: Any) -> Any:
+    """The content of an object of a subclass, read with the built-in type's own methods."""
+    if base is int:
+        return int.__int__(value)
+    if base is float:
+        return float.__float__(value)
+    if base is str:
+        return str.__str__(value)
+    if base is complex:
+        return complex(complex.__pos__(value))
+    if base is bytes:
+        return bytes.__getitem__(value, slice(None))[:]
+    if base is tuple:
+        return tuple(tuple.__iter__(value))
+    return frozenset(frozenset.__iter__(value))
+
+
+def content_of(value: Any) -> Any:
+    """A plain copy of a container, read with the built-in type's own methods."""
+    base = content_type(type(value))
+    if base is dict:
+        return dict(zip(dict.keys(value), dict.values(value), strict=True))
+    if base is list:
+        return list(list.__iter__(value))
+    if base is set:
+        return set(set.__iter__(value))
+    return bytearray(value)
+
+
+def state_of(value: Any) -> list[Any]:
+    """What an object holds: its attributes, and its content if it is of a built-in type."""
+    attributes = dict(getattr(value, "__dict__", ()))
+    for kind in type(value).__mro__:
+        slots = vars(kind).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if hasattr(value, name) and name not in ("__dict__", "__weakref__"):
+                attributes[name] = getattr(value, name)
+    base = content_type(type(value))
+    if base is None:
+        return [attributes, None]
+    return [attributes, plain_content(base, value) if base in CONTENTS else content_of(value)]
 
 
 def found_by(module: str, qualified: str) -> Any:

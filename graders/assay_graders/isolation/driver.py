@@ -2,8 +2,8 @@
 
 Started with the name of a test runner, a module `NAME_runner` beside this one, and a JSON
 object: `base` (ids are relative to it), `tests` (absolute files), `modules` (names of the
-candidate's modules, true for packages), `nan`, `test_seconds`, `max_trips` and
-`processor`. Sends one report when everything is over.
+candidate's modules, true for packages), `nan`, `test_seconds`, `max_trips`, `processor` and
+`forward` (what of this process is handed on). Sends one report when everything is over.
 """
 
 from __future__ import annotations
@@ -16,14 +16,11 @@ from typing import Any
 
 from ..wire.frames import FrameStream
 from ..wire.values import Codec
-from .arguments import Lent
+from .assembly import assembled
 from .client import Client
-from .exchange import Exchange
 from .modules import CandidateFinder, without_those_found_here
 from .placing import run_on
-from .proxies import bind
 from .recorder import Recorder
-from .references import References
 
 __all__ = ["main"]
 
@@ -41,19 +38,14 @@ def main() -> None:
 def _run(runner: Any, config: dict[str, Any], wire: int, report: int) -> int:
     for descriptor in (wire, report):
         os.set_inheritable(descriptor, False)
+    sys.argv = [""]
     sys.path.extend(dict.fromkeys(os.path.dirname(test) for test in config["tests"]))
     modules, is_taken = without_those_found_here(config["modules"], config["tops"])
     stream = FrameStream(wire, config["max_frame"])
-    client = Client(stream, Codec(nan=config["nan"]), config["max_trips"])
+    client = Client(stream, Codec(nan=config["nan"]), config["max_trips"], config["max_level"])
     if is_taken:
         client.refuse("name-taken", by_test=True)
-    lent = Lent(client)
-    references = References(client, lent, frozenset(modules))
-    client.refer, client.resolve = references.refer, references.resolve
-    client.call_back, client.next_back = lent.call, lent.following
-    client.describe_error = references.describe_error
-    exchange = Exchange(client, references)
-    bind(exchange)
+    exchange = assembled(client, config, modules)
     sys.meta_path.insert(0, CandidateFinder(exchange, modules))
     recorder = Recorder(client.noted)
     run_on(config["processor"])

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
-from .changes import Watched, write_back
+from .anchors import is_anchored
+from .changes import Watched
 from .client import Client
+from .features import LEVELS
+from .forwarding import Forwarding
+from .write_back import write_back
 
 __all__ = ["Exchange", "Known", "is_never_answered"]
 
@@ -47,16 +52,32 @@ class Known(Protocol):
 
     def is_candidates(self, value: Any) -> bool: ...
 
+    def is_stale(self, value: Any) -> bool: ...
+
     def text_of(self, error: BaseException) -> str: ...
+
+
+class Keys(Protocol):
+    """The keys that comparisons of some objects go by, as `adapters` finds them."""
+
+    def key_of(self, value: Any) -> tuple[Any] | None: ...
+
+
+class _NoKeys:
+    def key_of(self, value: Any) -> tuple[Any] | None:
+        return None
 
 
 class Exchange:
     """What proxies do over the wire."""
 
-    def __init__(self, client: Client, known: Known) -> None:
+    def __init__(self, client: Client, known: Known, forwarding: Forwarding) -> None:
         self.client = client
+        self.forwarding = forwarding
         self.known = known
         self.watched = Watched(client.written)
+        self.adapters: Keys = _NoKeys()
+        self.end_of_test: Callable[[], None] = lambda: None
 
     def ask(self, word: str, target: Any, *operands: Any) -> Any:
         """The value of one operation on a proxy."""
@@ -71,6 +92,33 @@ class Exchange:
         value = self._value(self._asked("get", target, name)[0])
         self.known.found_at(target, name, value)
         return value
+
+    def raw(self, target: Any, name: str) -> Any:
+        """What a class itself has under a name, unbound; raises KeyError."""
+        if is_never_answered(name):
+            raise KeyError(name)
+        self.client.uses("attributes")
+        return self._value(self._asked("raw", target, name)[0])
+
+    def set(self, target: Any, name: str, value: Any, *, by_test: bool = False) -> None:
+        """Set an attribute of a proxy, where the task allows its level."""
+        self._require_settable(name, by_test)
+        if self.known.is_stale(value):
+            # It is being put back, into a process that never lacked it.
+            self.client.refuse("stale")
+        elif not self.client.is_lost:
+            self._asked("set", target, name, value)
+
+    def delete(self, target: Any, name: str, *, by_test: bool = False) -> None:
+        """Delete an attribute of a proxy, where the task allows its level."""
+        self._require_settable(name, by_test)
+        if not self.client.is_lost:
+            self._asked("del", target, name)
+
+    def _require_settable(self, name: str, by_test: bool) -> None:
+        if self.client.max_level < LEVELS["attribute-set"] or is_never_answered(name):
+            raise self.client.refuse("attribute-set", by_test=by_test)
+        self.client.uses("attribute-set")
 
     def call(
         self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, feature: str
@@ -90,13 +138,21 @@ class Exchange:
             self.watched.add_argument(argument)
         return self._value(tree)
 
-    def end_test(self) -> None:
-        """Refuse what a test did to containers that crossed the wire; they are forgotten."""
+    def end_test(self, function: Any) -> None:
+        """Refuse what a test did to containers that crossed the wire; they are forgotten.
+
+        And a test, of that function, that only compared the candidate with itself.
+        """
+        noted = self.client.noted
+        if "self-compared" in noted.features and not (noted.is_anchored or is_anchored(function)):
+            self.client.refuse("self-compared-only")
+        self.end_of_test()
         is_result, is_argument = self.watched.end()
         if is_result:
             self.client.refuse("result-changed")
         if is_argument:
-            self.client.refuse("argument-changed", by_test=True)
+            # What is called in the middle of a call is the candidate's choice.
+            self.client.refuse("argument-changed", by_test=not self.client.noted.is_asked)
 
     def _asked(self, word: str, target: Any, *operands: Any) -> tuple[Any, list[Any]]:
         trees = [self.client.encode(operand) for operand in operands]

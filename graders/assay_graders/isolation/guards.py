@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .client import Client
+from .forwarding import Forwarding
 
 __all__ = ["close_code_paths", "within"]
 
@@ -41,11 +42,11 @@ _ON_BEHALF = frozenset(
 _PROGRAMS = frozenset({"subprocess.Popen", "os.exec", "os.posix_spawn", "os.fork", "os.system"})
 
 
-def close_code_paths(client: Client, tests: str) -> None:
+def close_code_paths(client: Client, tests: str, forwarding: Forwarding) -> None:
     """From now on no text becomes code and nothing is unpickled, for the rest of the process.
 
     What a test does to its process, or starts beside it, would not reach the candidate: that
-    is refused as well.
+    is refused as well, but for what is forwarded.
 
     `tests` is the folder of the test files: what they do directly is theirs to answer for.
     """
@@ -55,7 +56,11 @@ def close_code_paths(client: Client, tests: str) -> None:
         if allowed is None:
             if event in _PROGRAMS:
                 raise client.refuse("subprocess", by_test=True)
-            if event in _PROCESS_STATE and _by_a_test(sys._getframe(1), tests):
+            if (
+                event in _PROCESS_STATE
+                and not forwarding.allows(event)
+                and _by_a_test(sys._getframe(1), tests)
+            ):
                 raise client.refuse("process-state", by_test=True)
             return
         frame = sys._getframe(1)

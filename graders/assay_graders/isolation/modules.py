@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .exchange import Exchange
+from .raw_names import RawNames
 from .refusals import Refusal
 
 __all__ = ["CandidateFinder", "without_those_found_here"]
@@ -20,6 +21,11 @@ __all__ = ["CandidateFinder", "without_those_found_here"]
 
 class CandidateModule(types.ModuleType):
     """A module whose attributes are the worker's."""
+
+    __dict__ = property(lambda self: _raw_names(self))
+
+    def __dir__(self) -> list[str]:
+        return list(_own_names(self))
 
     def __getattr__(self, name: str) -> Any:
         loader = self.__spec__.loader if self.__spec__ is not None else None
@@ -29,22 +35,37 @@ class CandidateModule(types.ModuleType):
 
     def __setattr__(self, name: str, value: Any) -> None:
         loader = self.__spec__.loader if self.__spec__ is not None else None
-        if isinstance(loader, CandidateFinder):
-            loader.check_set(self, name, value)
-        super().__setattr__(name, value)
+        if isinstance(loader, CandidateFinder) and not loader.is_own(self, name, value):
+            loader.exchange.set(self, name, value, by_test=True)
+        else:
+            super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
         loader = self.__spec__.loader if self.__spec__ is not None else None
-        if isinstance(loader, CandidateFinder):
-            loader.check_set(self, name)
-        super().__delattr__(name)
+        if isinstance(loader, CandidateFinder) and not loader.is_own(self, name):
+            loader.exchange.delete(self, name, by_test=True)
+        else:
+            super().__delattr__(name)
+
+
+def _own_names(module: types.ModuleType) -> dict[str, Any]:
+    descriptor: Any = vars(types.ModuleType)["__dict__"]
+    return descriptor.__get__(module)  # type: ignore[no-any-return]
+
+
+def _raw_names(module: types.ModuleType) -> Any:
+    own = _own_names(module)
+    loader = getattr(own.get("__spec__"), "loader", None)
+    if isinstance(loader, CandidateFinder):
+        return RawNames(module, own, loader.exchange)
+    return own
 
 
 class CandidateFinder:
     """Finder and loader of exactly the `modules`; True for a package."""
 
     def __init__(self, exchange: Exchange, modules: dict[str, bool]) -> None:
-        self._exchange = exchange
+        self.exchange = exchange
         self._modules = modules
 
     def find_spec(
@@ -62,27 +83,27 @@ class CandidateFinder:
 
     def exec_module(self, module: types.ModuleType) -> None:
         """Have the worker import it; raises what the import raised."""
-        self._exchange.client.request("import", module.__name__)
+        self.exchange.client.request("import", module.__name__)
 
     def attribute(self, module: types.ModuleType, name: str) -> Any:
         """An attribute of the worker's module."""
         if name == "__all__":
             raise self._refused("star-import")
-        return self._exchange.read(module, name, feature="modules")
+        return self.exchange.read(module, name, feature="modules")
 
-    def check_set(self, module: types.ModuleType, name: str, value: Any = None) -> None:
-        """Only the import system sets something on a proxy: its own names and submodules.
+    def is_own(self, module: types.ModuleType, name: str, value: Any = None) -> bool:
+        """Whether the import system sets this on a proxy: its own names and submodules.
 
         A submodule that is not the candidate's is the tests' own: they lie in its package.
         """
         full = f"{module.__name__}.{name}"
-        is_own = name.startswith("__") and name.endswith("__")
+        if name.startswith("__") and name.endswith("__"):
+            return True
         is_submodule = isinstance(value, types.ModuleType) and value is sys.modules.get(full)
-        if not is_own and not is_submodule and full not in self._modules:
-            raise self._refused("module-set")
+        return is_submodule or full in self._modules
 
     def _refused(self, code: str) -> Refusal:
-        return self._exchange.client.refuse(code, by_test=True)
+        return self.exchange.client.refuse(code, by_test=True)
 
 
 def without_those_found_here(

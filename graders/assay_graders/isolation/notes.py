@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from ..wire.faults import WireFault
@@ -14,10 +15,14 @@ __all__ = ["Notes"]
 
 
 class Notes:
-    """Output goes out at once; warnings wait until no exchange is under way."""
+    """Output goes out at once; warnings wait until no exchange is under way.
+
+    `effects` are what the candidate did to things that are here, by the word of such a note.
+    """
 
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
+        self.effects: dict[str, Callable[[Any, Any, Any], None]] = {}
         self._warnings: list[tuple[str, type[Warning]]] = []
 
     def pass_on(self, noted: Any) -> set[str]:
@@ -28,6 +33,12 @@ class Notes:
         for note in noted:
             if type(note) is not list or not note or type(note[0]) is not str:
                 raise WireFault("a note has another form")
+            if note[0] in self.effects:
+                effect = self.effects[note[0]]
+                if len(note) != 4:
+                    raise WireFault("a note has another form")
+                effect(*note[1:])
+                continue
             texts = [self._codec.decode(part) for part in note[1:]]
             if not all(type(text) is str for text in texts):
                 raise WireFault("a note is not text")

@@ -4,61 +4,24 @@ from __future__ import annotations
 
 import importlib
 import operator
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
 from ..wire.faults import WireFault
 from ..wire.stdlib import BUILTIN_TYPES
+from ..wire.text import pack
 from ..wire.values import REFERENCE, Codec
-from .described import CONTENTS, content_type
+from .borrowed import Borrowings
+from .borrowed_files import BorrowedFiles, is_borrowed_file
+from .borrowed_kinds import token_of
+from .described import CONTENTS, content_type, found_by, plain_content
+from .protocol import FILE, FREE, WROTE
 
-__all__ = ["Borrowed", "CallBack", "Objects"]
+__all__ = ["Objects"]
 
 _NO_CONTENT = ["none"]
-
-
-class Borrowed:
-    """Something of the driver's, known by a token; it can do one thing and no more."""
-
-    def __init__(self, token: int, ask: Callable[..., Any]) -> None:
-        self._token = token
-        self._ask = ask
-
-
-class CallBack(Borrowed):
-    """A function: it can be called, and says what it says of itself."""
-
-    def __init__(self, token: int, ask: Callable[..., Any], about: dict[str, Any]) -> None:
-        super().__init__(token, ask)
-        self._parameters = about.pop("parameters")
-        vars(self).update(about)
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        return self._ask(self._token, args, kwargs)
-
-    @property
-    def __signature__(self) -> Any:
-        import inspect
-
-        if self._parameters is None:
-            raise AttributeError("__signature__")
-        return inspect.Signature(
-            [
-                inspect.Parameter(name, inspect._ParameterKind(kind), default=default[0])
-                if default
-                else inspect.Parameter(name, inspect._ParameterKind(kind))
-                for name, kind, default in self._parameters
-            ]
-        )
-
-
-class _Items(Borrowed):
-    def __iter__(self) -> Any:
-        return self
-
-    def __next__(self) -> Any:
-        return self._ask(self._token)
 
 
 class Objects:
@@ -68,23 +31,25 @@ class Objects:
         self,
         codec: Codec,
         modules: frozenset[str],
-        call: Callable[..., Any],
-        following: Callable[..., Any],
+        ask: Callable[..., Any],
     ) -> None:
         self._codec = codec
         self._modules = modules
-        self._call, self._following = call, following
+        self.files = BorrowedFiles()
+        self.borrowed = Borrowings(ask, self.written)
         self._numbers: dict[int, int] = {}
         self._objects: dict[int, Any] = {}
-        self._tokens: dict[int, Any] = {}
+        self._sent: dict[int, int] = {}
+        self._last = 0
 
     def number(self, value: Any) -> int:
-        """The number of an object, which is kept from now on."""
+        """The number of an object, which is kept until the driver has dropped all it was sent."""
         number = self._numbers.get(id(value))
         if number is None:
-            number = len(self._objects) + 1
-            self._numbers[id(value)] = number
+            self._last += 1
+            self._numbers[id(value)] = number = self._last
             self._objects[number] = value
+        self._sent[number] = self._sent.get(number, 0) + 1
         return number
 
     def tree(self, value: Any) -> Any:
@@ -96,6 +61,41 @@ class Objects:
                 raise
             return (REFERENCE, self.refer(value))
 
+    def add(self, word: str, *parts: Any) -> None:
+        """Take one addition to a message."""
+        if word == FREE:
+            self._free(*parts)
+        else:
+            token, content, position, is_closed = parts
+            self.files.update(token, self.value(content), position, is_closed)
+
+    def _free(self, number: int, received: int) -> None:
+        left = self._sent[number] = self._sent[number] - received
+        if left <= 0:
+            del self._sent[number]
+            del self._numbers[id(self._objects[number])]
+            # What dies with it may run code of the candidate's, which finds all in order.
+            self._objects.pop(number)
+
+    def noted(self) -> list[Any]:
+        """What the candidate did to things of the driver's, as notes."""
+        return [
+            *([FREE, token, received, None] for token, received in self.borrowed.dead()),
+            *(
+                [WROTE, token, name, self.tree(value)]
+                for token, name, value in self.borrowed.changed()
+            ),
+            *(
+                [FILE, token, self._codec.encode(content), state]
+                for token, content, state in self.files.changed()
+            ),
+        ]
+
+    def forget(self) -> None:
+        """A call is over, and its answer sent."""
+        self.borrowed.forget()
+        self.files.forget()
+
     def value(self, tree: Any) -> Any:
         """The value of a tree that the driver sent."""
         # A call's target is always a reference.
@@ -103,13 +103,25 @@ class Objects:
             return self.resolve(tree[1])
         return self._codec.decode(tree, self.resolve)
 
+    def written(self, value: Any) -> bytes:
+        """A container's content as bytes, to see whether it changes."""
+        parts: list[Any] = []
+
+        def named(part: Any) -> str:
+            # Kept, so that no other object can get the same id meanwhile.
+            parts.append(part)
+            return f"{id(part):x}"
+
+        try:
+            return pack(self._codec.encode(value, named))
+        except WireFault:
+            return b""
+
     def refer(self, value: Any) -> Any:
         """The payload of a reference to something that is not plain."""
-        if isinstance(value, Borrowed):
-            return ["d", value._token]
-        token = self._tokens.get(id(value))
+        token = value._assay_token if is_borrowed_file(value) else token_of(value)
         if token is not None:
-            return ["d", token[0]]
+            return ["d", token]
         if isinstance(value, types.ModuleType) and value.__name__ in self._modules:
             return ["m", value.__name__]
         if isinstance(value, type):
@@ -123,13 +135,18 @@ class Objects:
         """A class: by name if it is built in, else by number."""
         if BUILTIN_TYPES.get(kind.__name__) is kind:
             return ["b", kind.__name__]
+        token = token_of(kind)
+        if token is not None:
+            return ["d", token]
+        if _is_library_error(kind):
+            return ["s", kind.__module__, kind.__qualname__, self.number(kind)]
         return ["c", self.number(kind)]
 
     def exception_payload(self, error: BaseException) -> Any:
         """An exception: its class, its arguments and its text."""
-        token = self._tokens.get(id(error))
+        token = token_of(error)
         if token is not None:
-            return ["d", token[0]]
+            return ["d", token]
         try:
             arguments = self._codec.encode(list(error.args), self.refer)
         except WireFault:
@@ -139,7 +156,15 @@ class Objects:
         except Exception:
             text = ""
         kind = self.class_payload(type(error))
-        return ["e", self.number(error), kind, arguments, self._codec.encode(text)]
+        state = self._state(error) if kind[0] == "s" else self._codec.encode({})
+        return ["e", self.number(error), kind, arguments, self._codec.encode(text), state]
+
+    def _state(self, error: BaseException) -> Any:
+        """Attributes of an exception of the standard library's, which that class has set."""
+        try:
+            return self._codec.encode({k: v for k, v in vars(error).items() if k[:1] != "_"})
+        except WireFault:
+            return self._codec.encode({})
 
     def resolve(self, payload: Any) -> Any:
         """What a reference of the driver's means here."""
@@ -154,40 +179,35 @@ class Objects:
         if word == "std":
             return operator.attrgetter(payload[2])(importlib.import_module(payload[1]))
         if word == "call":
-            return CallBack(payload[1], self._call, self.value(payload[2]))
+            return self.borrowed.function(payload[1], self.value(payload[2]))
         if word == "items":
-            return _Items(payload[1], self._following)
-        return self._raised(payload)
-
-    def _raised(self, payload: Any) -> Any:
-        """An exception of the driver's, as the nearest built-in one; it goes back by token."""
-        _, token, name, arguments = payload
-        error = BUILTIN_TYPES[name](*self.value(arguments))
-        self._tokens[id(error)] = token, error
-        return error
+            return self.borrowed.items(payload[1])
+        if word == "class":
+            return self.borrowed.class_of(payload[1])
+        if word == "object":
+            return self.borrowed.object(payload[1], payload[2], self.value(payload[3]))
+        if word == "file":
+            content, access = self.value(payload[3]), self.value(payload[6])
+            return self.files.file(payload[1], payload[2], content, [*payload[4:6], access])
+        if word == "getter":
+            return getattr(operator, payload[1])(*self.value(payload[2]))
+        return self.borrowed.error(payload[1], self.value(payload[2]), self.value(payload[3]))
 
     def _content(self, value: Any) -> Any:
         base = content_type(type(value))
         if base not in CONTENTS:
             return _NO_CONTENT
         try:
-            return ["is", self._codec.encode(_plain(base, value), self.refer)]
+            return ["is", self._codec.encode(plain_content(base, value), self.refer)]
         except WireFault:
             return _NO_CONTENT
 
 
-def _plain(base: type, value: Any) -> Any:
-    """The content of an object of a subclass, read with the built-in type's own methods."""
-    if base is int:
-        return int.__int__(value)
-    if base is float:
-        return float.__float__(value)
-    if base is str:
-        return str.__str__(value)
-    if base is complex:
-        return complex(complex.__pos__(value))
-    if base is bytes:
-        return bytes.__getitem__(value, slice(None))[:]
-    if base is tuple:
-        return tuple(tuple.__iter__(value))
-    return frozenset(frozenset.__iter__(value))
+def _is_library_error(kind: type) -> bool:
+    module, name = kind.__module__, kind.__qualname__
+    return (
+        issubclass(kind, Exception)
+        and type(module) is str
+        and module.partition(".")[0] in sys.stdlib_module_names
+        and found_by(module, name) is kind
+    )

@@ -11,9 +11,14 @@ from __future__ import annotations
 __all__ = [
     "ANSWER",
     "CALL_BACK",
+    "CLASS_BACK",
     "CONFIG",
+    "DO_BACK",
     "ENVELOPE",
+    "FILE",
     "FORWARD",
+    "FORWARDS",
+    "FREE",
     "LOST",
     "MAX_NESTING",
     "MILLISECONDS",
@@ -23,6 +28,8 @@ __all__ = [
     "REFUSED",
     "RESTART",
     "WIRE",
+    "WITH",
+    "WROTE",
 ]
 
 WIRE = "wire"
@@ -37,6 +44,28 @@ RAISE = "raise"
 REFUSED = "refused"
 CALL_BACK = "call-back"
 NEXT_BACK = "next-back"
+DO_BACK = "do-back"
+CLASS_BACK = "class-back"
+
+WITH = "with"
+"""Second in a message of the driver's: a list of additions follows, then the message goes on."""
+FILE = "file"
+"""What became of a file: an addition there, a note here."""
+FREE = "free"
+"""Something that the other side can drop, and how often it was received: both ways."""
+WROTE = "wrote"
+"""A note: what became of a container of a test's object."""
+
+FORWARDS = {
+    "argv": "argv",
+    "clock": "clock",
+    "cwd": "cwd",
+    "environ": "environ",
+    "input": "stdin",
+    "random": "random",
+    "stdin": "stdin",
+}
+"""What can be handed on to the candidate's process, and the name that a task declares it by."""
 
 MILLISECONDS = 4
 """Bytes after FORWARD: how many milliseconds the test in progress has left, 0 for no limit."""

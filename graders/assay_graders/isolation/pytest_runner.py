@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from .client import Noted
 from .exchange import Exchange
 from .guards import close_code_paths, within
+from .noted import Noted
 from .recorder import Recorder
 
 __all__ = ["run"]
@@ -30,7 +30,7 @@ class Judge:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
         # Nothing of the candidate's has been here before.
-        close_code_paths(self._client, self._base)
+        close_code_paths(self._client, self._base, self._exchange.forwarding)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
@@ -39,7 +39,7 @@ class Judge:
         try:
             return (yield)
         finally:
-            self._exchange.end_test()
+            self._exchange.end_test(getattr(item, "function", None))
             self._end(item.nodeid, noted)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from .client import Noted
 from .features import level_of
+from .noted import Noted
 
 __all__ = ["Recorder"]
 

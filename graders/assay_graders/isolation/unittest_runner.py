@@ -11,9 +11,9 @@ from typing import Any
 from ..unittests.loading import LoadedTest, TestFiles, UnsupportedFile
 from ..unittests.outcomes import told
 from ..unittests.running import TestRun
-from .client import Noted
 from .exchange import Exchange
 from .guards import close_code_paths, within
+from .noted import Noted
 from .recorder import Recorder
 
 __all__ = ["run"]
@@ -24,18 +24,18 @@ def run(exchange: Exchange, recorder: Recorder, config: dict[str, Any]) -> int:
     client = exchange.client
 
     @contextlib.contextmanager
-    def around() -> Iterator[Noted]:
+    def around(function: Any) -> Iterator[Noted]:
         noted = client.begin()
         try:
             with within(config["test_seconds"], client):
                 yield noted
         finally:
-            exchange.end_test()
+            exchange.end_test(function)
 
     files = TestFiles(config["base"], config["tests"])
     # After the candidate's modules: a folder of tests may lie in one of their packages.
     sys.meta_path.insert(1, files)
-    close_code_paths(client, config["base"])
+    close_code_paths(client, config["base"], exchange.forwarding)
     code, loaded = 0, []
     for name, file in files.files.items():
         try:

@@ -21,10 +21,11 @@ from ..wire.frames import FrameStream
 from ..wire.stdlib import BUILTIN_TYPES
 from ..wire.text import pack, unpack
 from ..wire.values import Codec
-from .described import MUTABLE_CONTENTS, content_type, describe_class
+from .described import MUTABLE_CONTENTS, content_of, describe_class, state_of
 from .objects import Objects
 from .placing import run_on
-from .protocol import CALL_BACK, CONFIG, NEXT_BACK, OK, RAISE, REFUSED
+from .protocol import CONFIG, OK, RAISE, REFUSED, WITH
+from .surroundings import Surroundings
 
 __all__ = ["main"]
 
@@ -62,6 +63,10 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "eq": operator.eq,
     "issubclass": issubclass,
     "get": getattr,
+    "raw": lambda value, name: vars(value)[name],
+    "set": setattr,
+    "del": delattr,
+    "state": state_of,
     "enter": lambda value: type(value).__enter__(value),
     "exit": lambda value, error: type(value).__exit__(
         value, None if error is None else type(error), error, None
@@ -76,10 +81,11 @@ class Worker:
         self._stream = stream
         self._codec = Codec(nan=config["nan"])
         modules = frozenset(config["modules"])
-        self._objects = Objects(self._codec, modules, self._call_back, self._next_back)
+        self._objects = Objects(self._codec, modules, self._ask)
         self._streams: dict[str, io.BytesIO] = {}
         self._warnings: list[Any] = []
         self._asked = 0
+        self._surroundings = Surroundings()
 
     def serve(self) -> None:
         """Answer requests until the driver is gone."""
@@ -91,10 +97,16 @@ class Worker:
         warnings.showwarning = self._warned  # type: ignore[assignment]
         while (message := self._next()) is not None:
             self._answer(message)
+            self._objects.forget()
 
     def _next(self) -> Any:
         frame = self._stream.recv()
-        return None if frame is None else unpack(frame)
+        message = None if frame is None else unpack(frame)
+        if message is not None and message[1] == WITH:
+            for addition in message[2]:
+                self._objects.add(*addition)
+            message = [message[0], *message[3:]]
+        return message
 
     def _answer(self, message: list[Any]) -> None:
         number, word, *parts = message
@@ -111,13 +123,16 @@ class Worker:
         if word == "import":
             importlib.import_module(parts[0])
             return [None, []]
+        if word == "forward":
+            self._surroundings.change(parts[0], objects.value(parts[1]))
+            return [None, []]
         if word == "describe":
             kind = objects.value(parts[0])
             bases = [objects.class_payload(base) for base in kind.__bases__]
             return [[*self._codec.encode(describe_class(kind)), bases], []]
         if word == "content":
             value = objects.value(parts[0])
-            return [objects.tree(_content(value)), []]
+            return [objects.tree(content_of(value)), []]
         if word == "call":
             return self._call(parts)
         return [objects.tree(_OPERATIONS[word](*map(objects.value, parts))), []]
@@ -126,7 +141,7 @@ class Worker:
         """Call with arguments; the second part says what became of those that can change."""
         target, args, kwargs = (self._objects.value(part) for part in parts)
         changeable = [
-            (place, value, pack(self._objects.tree(value)))
+            (place, value, self._objects.written(value))
             for place, value in (*enumerate(args), *kwargs.items())
             if type(value) in MUTABLE_CONTENTS
         ]
@@ -134,21 +149,15 @@ class Worker:
         answer = self._objects.tree(result)
         changed = []
         for place, value, before in changeable:
-            after = self._objects.tree(value)
-            if pack(after) != before:
-                changed.append([place, after])
+            if self._objects.written(value) != before:
+                changed.append([place, self._objects.tree(value)])
         return [answer, changed]
 
-    def _call_back(self, token: int, args: Any, kwargs: Any) -> Any:
-        return self._ask(CALL_BACK, token, self._objects.tree(args), self._objects.tree(kwargs))
-
-    def _next_back(self, token: int) -> Any:
-        return self._ask(NEXT_BACK, token)
-
-    def _ask(self, word: str, *parts: Any) -> Any:
+    def _ask(self, word: str, token: int, *values: Any) -> Any:
         """Ask the driver something in the middle of a call; it may call again before."""
         self._asked -= 1
         number = self._asked
+        parts = [token, *map(self._objects.tree, values)]
         self._stream.send(pack([number, word, *parts, self._noted()]))
         while (message := self._next()) is not None:
             if message[0] != number:
@@ -166,8 +175,9 @@ class Worker:
 
     def _noted(self) -> list[Any]:
         """Output and warnings since the last message."""
+        changed = self._objects.noted()
         if not self._warnings and not any(map(io.BytesIO.tell, self._streams.values())):
-            return []
+            return changed
         noted, self._warnings = self._warnings[:1_000], []
         for name, stream in self._streams.items():
             if stream.tell():
@@ -175,19 +185,7 @@ class Worker:
                 stream.seek(0)
                 stream.truncate()
                 noted.append([name, written[:_OUTPUT_BYTES].decode("utf-8", "replace")])
-        return [[kind, *map(self._codec.encode, rest)] for kind, *rest in noted]
-
-
-def _content(value: Any) -> Any:
-    """A plain copy of a container, read with the built-in type's own methods."""
-    base = content_type(type(value))
-    if base is dict:
-        return dict(zip(dict.keys(value), dict.values(value), strict=True))
-    if base is list:
-        return list(list.__iter__(value))
-    if base is set:
-        return set(set.__iter__(value))
-    return bytearray(value)
+        return changed + [[kind, *map(self._codec.encode, rest)] for kind, *rest in noted]
 
 
 def _packages() -> str:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["BUILTIN_TYPES", "Known", "is_nan", "of", "tagged"]
+__all__ = ["BUILTIN_TYPES", "Known", "count_as", "hold_dates", "is_nan", "of", "tagged"]
 
 BUILTIN_TYPES: dict[str, type] = {
     name: value
@@ -62,6 +62,19 @@ def tagged(tag: str) -> Known | None:
         kind = getattr(importlib.import_module(module), name)
         _BY_TAG[tag] = Known(tag, kind, parts, lambda values: build(kind, *values))
     return _BY_TAG[tag]
+
+
+def hold_dates() -> None:
+    """Keep the classes of dates as they are now, whatever they are replaced by later."""
+    for tag in ("date", "time", "datetime", "delta", "timezone"):
+        tagged(tag)
+
+
+def count_as(kind: type, tag: str) -> None:
+    """From now on values of exactly this type travel under another one's tag."""
+    known = tagged(tag)
+    if known is not None:
+        _BY_TYPE[kind] = known
 
 
 def is_nan(value: Any) -> bool:

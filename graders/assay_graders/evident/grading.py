@@ -1,0 +1,153 @@
+"""Grading with tests and candidate in one process, and every guard of the label measured."""
+
+from __future__ import annotations
+
+import functools
+import random
+import secrets
+
+import attrs
+
+from assay.api import Facts, GradeContext, Grader, Outcome, Trust
+from assay_graders.evident.canaries import split_in_two
+from assay_graders.evident.guarded_report import GuardedReport
+from assay_graders.evident.judging import (
+    Shown,
+    parts_as_results,
+    shown_by_break,
+    shown_by_canaries,
+    shown_by_real,
+)
+from assay_graders.evident.language import GuardedTests
+from assay_graders.evident.runs import GuardedRuns, Measured, unfit
+from assay_graders.expected import compare
+from assay_graders.jailed import LIMITS, require_files
+from assay_graders.measured import combined, facts
+
+__all__ = ["ALWAYS", "NEEDED", "grade_evident"]
+
+ALWAYS = ("jail", "expected-ids", "private-report", "nonce")
+NEEDED = ("trusted-collection", "shuffled-order", "module-origins", "canary", "re-break")
+_UNNEEDED = "no-pass-to-guard"
+_KEPT = 64
+
+
+def grade_evident(ctx: GradeContext, grader: Grader, suite: GuardedTests) -> Facts:
+    """Facts of trust `tamper-evident` when every guard held, else `unguarded`.
+
+    Guards guard a pass: a candidate that fails the tests gets no further runs.
+    """
+    tests = require_files(ctx, suite.tests, hidden=suite.hidden)
+    if not suite.hidden:
+        # A test file that the candidate changed is the candidate's code: it is not run.
+        changed = {str(change.path) for change in ctx.change_set.changes}
+        tests = tuple(test for test in tests if test not in changed)
+    file_of = suite.language.file_of
+    if not tests:
+        results = compare(suite.expect, None, file_of)
+        return attrs.evolve(facts(ctx, grader, None, results, layers=()), codes=(_UNNEEDED,))
+    runs = GuardedRuns(ctx, suite, tests)
+    real = runs.real()
+    if real.report is None and not real.fault and real.outcome.status not in LIMITS:
+        runs.probe()
+    results = compare(suite.expect, None if real.report is None else real.report.run, file_of)
+    if real.report is not None:
+        results += parts_as_results(real.report)
+    plain = facts(ctx, grader, real.outcome, results, layers=ALWAYS, fault=real.fault)
+    if not plain.passed or real.report is None:
+        return attrs.evolve(plain, layers_held=_held(real), codes=(_UNNEEDED,))
+    return _guarded(ctx, suite, runs, plain, real.report)
+
+
+def _held(measured: Measured) -> tuple[str, ...]:
+    held = () if measured.report is None else sorted(measured.report.held)
+    return (*ALWAYS, *held)
+
+
+def _guarded(
+    ctx: GradeContext, suite: GuardedTests, runs: GuardedRuns, passed: Facts, real: GuardedReport
+) -> Facts:
+    pristine, outcome = _pristine(ctx, suite, runs)
+    shown = shown_by_real(real, pristine, suite.expect, suite.language.mark)
+    shown |= suite.language.shown(real, pristine, runs.order)
+    outcomes: list[Outcome] = [] if outcome is None else [outcome]
+    for more, measured in (_canaries(suite, runs, real), _broken(suite, runs, pristine)):
+        shown |= more
+        outcomes += [one.outcome for one in measured]
+    needed = (*ALWAYS, *suite.language.guards, *NEEDED)
+    held = tuple(guard for guard in needed if guard in {*ALWAYS, *shown.held})
+    lacking = frozenset(f"lacks-{guard}" for guard in needed if guard not in held)
+    whole = functools.reduce(combined, outcomes, passed.outcome)
+    is_complete = whole is None or whole.status not in LIMITS
+    return attrs.evolve(
+        passed,
+        outcome=whole,
+        completed=is_complete,
+        tests=passed.tests if is_complete else (),
+        trust=Trust.UNGUARDED if lacking else Trust.TAMPER_EVIDENT,
+        layers_held=held,
+        codes=tuple(sorted(shown.codes | lacking)),
+        reasons=shown.reasons if is_complete else frozenset(),
+    )
+
+
+_known: dict[object, GuardedReport] = {}
+"""Reports of trusted runs in this process: they depend on nothing of a candidate's."""
+
+
+def _pristine(
+    ctx: GradeContext, suite: GuardedTests, runs: GuardedRuns
+) -> tuple[GuardedReport, Outcome | None]:
+    absent = frozenset(p for p, text in runs.changed.originals.items() if text is None)
+    put = tuple(sorted(runs.others.pristine.items()))
+    hidden = None if ctx.hidden is None else ctx.hidden.ref
+    env = tuple(sorted(ctx.task.env.items()))
+    setting = (ctx.runtime.digest, ctx.options, ctx.limits, ctx.task.network, env)
+    key = (ctx.change_set.base, hidden, setting, runs.order, absent, put)
+    if key in _known:
+        return _known[key], None
+    measured = runs.pristine()
+    if measured.report is None or measured.outcome.status in LIMITS:
+        raise unfit(ctx, "its tests do not run on the fixture")
+    if len(_known) >= _KEPT:
+        _known.clear()
+    _known[key] = measured.report
+    return measured.report, measured.outcome
+
+
+def _canaries(
+    suite: GuardedTests, runs: GuardedRuns, real: GuardedReport
+) -> tuple[Shown, list[Measured]]:
+    language = suite.language
+    stems = tuple(dict.fromkeys(language.stem(test) for test in real.collected))
+    secret = random.Random(secrets.randbits(256))
+    canaries = language.canaries(runs.files, stems, runs.order, secret)
+    covered = tuple(stem for stem in stems if stem in canaries.changes)
+    shown, measured = Shown(), []
+    for changed in split_in_two(covered, secret):
+        run = runs.canaries(canaries.changed(changed))
+        measured.append(run)
+        if run.outcome.status not in LIMITS:
+            shown |= shown_by_canaries(
+                real,
+                run.report,
+                changed,
+                language.stem,
+                is_placed=language.is_placed,
+                mark=language.mark,
+            )
+    is_whole = all(canaries.covers(stem, language.mark) for stem in stems)
+    if is_whole and not shown.reasons:
+        shown |= Shown(held=frozenset({"canary"}))
+    return shown, measured
+
+
+def _broken(
+    suite: GuardedTests, runs: GuardedRuns, pristine: GuardedReport
+) -> tuple[Shown, list[Measured]]:
+    if not runs.changed.originals or not runs.changed.readable:
+        return Shown(), []
+    run = runs.broken()
+    if run.outcome.status in LIMITS:
+        return Shown(), [run]
+    return shown_by_break(run.report, pristine, suite.expect), [run]
