@@ -100,14 +100,14 @@ GROUPS: dict[str, str] = {
     " timer_delete getrandom",
     "sockets": "socketpair bind listen accept accept4 connect getsockname getpeername setsockopt"
     " getsockopt shutdown sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg",
-    "exchange": "semget semop semctl semtimedop msgget msgsnd msgrcv msgctl mq_open mq_unlink"
-    " mq_timedsend mq_timedreceive mq_notify mq_getsetattr io_setup io_destroy io_submit"
-    " io_cancel io_getevents io_pgetevents",
+    "exchange": "mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr",
 }
 
 DENIED: dict[str, str] = {
     "not filterable": "clone3 openat2 io_uring_setup io_uring_enter io_uring_register",
-    "memory that no limit sees": "memfd_create memfd_secret shmget shmat map_shadow_stack",
+    "memory that no limit sees": "memfd_create memfd_secret shmget shmat map_shadow_stack msgget"
+    " semget",
+    "numbers that the whole host shares": "io_setup",
     "other processes": "ptrace process_vm_readv process_vm_writev process_madvise"
     " process_mrelease pidfd_getfd kcmp migrate_pages move_pages mbind set_mempolicy"
     " set_mempolicy_home_node",
@@ -116,7 +116,7 @@ DENIED: dict[str, str] = {
     " open_by_handle_at name_to_handle_at quotactl quotactl_fd swapon swapoff",
     "the kernel itself": "bpf perf_event_open userfaultfd kexec_load kexec_file_load init_module"
     " finit_module delete_module reboot syslog acct iopl ioperm modify_ldt lookup_dcookie"
-    " nfsservctl vhangup add_key request_key keyctl fanotify_init fanotify_mark",
+    " remap_file_pages nfsservctl vhangup add_key request_key keyctl fanotify_init fanotify_mark",
     "security modules": "landlock_create_ruleset landlock_add_rule landlock_restrict_self"
     " lsm_get_self_attr lsm_set_self_attr lsm_list_modules",
     "the host's names and clocks": "settimeofday clock_settime adjtimex clock_adjtime"

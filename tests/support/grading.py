@@ -136,7 +136,7 @@ class Context:
 def _file(tree: TreeManifest, path: str, cap: int) -> bytes:
     content = _content(tree, path)
     if content is None or len(content) > cap:
-        raise GraderUnfit("no such file, or it is too large")
+        raise GraderUnfit("no such hidden file, or it is too large")
     return content
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,7 +12,10 @@ from assay.api.errors import UsageError
 from assay.api.jail import Profile
 from assay.cli.display import make_console
 
-__all__ = ["probe"]
+if TYPE_CHECKING:
+    from assay.api.probes import ProbeReport
+
+__all__ = ["exit_code", "probe"]
 
 NOT_AS_PROMISED = 5
 
@@ -24,6 +27,9 @@ def probe(
     only: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only this probe; repeatable.")
     ] = None,
+    sandbox: Annotated[str, typer.Option(metavar="NAME", help="The plugin that makes jails.")] = (
+        "nsjail"
+    ),
     junit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write JUnit XML.")
     ] = None,
@@ -50,14 +56,14 @@ def probe(
     from assay.reports.probes import probe_document, probe_table, summary_lines, worse_table
     from assay.reports.tables import sentence
 
-    components = open_components(Registry())
+    components = open_components(Registry(), sandbox=sandbox)
     attack = getattr(components.sandbox, "attack", None)
     if attack is None:
         raise UsageError("this sandbox brings no probes")
     report = attack(
         components.store, components.hasher, profiles=tuple(profile or ()), only=tuple(only or ())
     )
-    code = NOT_AS_PROMISED if report.void or report.worse else 0
+    code = exit_code(report)
     if junit is not None:
         junit.write_bytes(junit_xml(report))
     if sarif is not None:
@@ -74,3 +80,8 @@ def probe(
     for line in summary_lines(report):
         console.print(sentence(line))
     return code
+
+
+def exit_code(report: ProbeReport) -> int:
+    """5 when a result is worse than expected or nothing follows from the matrix, else 0."""
+    return NOT_AS_PROMISED if report.void or report.worse else 0

@@ -12,6 +12,7 @@ __all__ = ["junit", "sarif"]
 
 _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 _CANARY = "canary"
+BLIND = "it did not see an escape from the jail that is weak on purpose"
 
 
 def junit(report: ProbeReport) -> bytes:
@@ -21,28 +22,38 @@ def junit(report: ProbeReport) -> bytes:
         results = [result for result in report.results if result.profile is profile]
         if results:
             _suite(root, profile.value, results)
-    _suite(root, _CANARY, list(report.canary), blind=report.blind)
+    canary = _suite(root, _CANARY, list(report.canary))
+    cases = {case.get("name"): case for case in canary}
+    for name in report.blind:
+        case = cases.get(name)
+        if case is None:
+            case = ElementTree.SubElement(canary, "testcase", classname=_CANARY, name=name)
+        _fail(case, BLIND)
+    for suite in root:
+        suite.set("tests", str(len(suite)))
+        suite.set("failures", str(len(suite.findall("testcase/failure"))))
     ElementTree.indent(root)
     document: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return document + b"\n"
 
 
-def _suite(
-    root: ElementTree.Element,
-    name: str,
-    results: list[ProbeResult],
-    blind: tuple[str, ...] | None = None,
-) -> None:
-    suite = ElementTree.SubElement(root, "testsuite", name=name, tests=str(len(results)))
-    failures = 0
+def _suite(root: ElementTree.Element, name: str, results: list[ProbeResult]) -> ElementTree.Element:
+    suite = ElementTree.SubElement(root, "testsuite", name=name)
     for result in results:
         case = ElementTree.SubElement(suite, "testcase", classname=name, name=result.probe)
-        failed = not result.as_expected if blind is None else result.probe in blind
-        if failed:
-            failures += 1
-            failure = ElementTree.SubElement(case, "failure", message=_sentence(result))
-            failure.text = "\n".join(result.found)
-    suite.set("failures", str(failures))
+        if not result.as_expected:
+            _fail(case, _sentence(result), result.found)
+    return suite
+
+
+def _fail(case: ElementTree.Element, message: str, found: tuple[str, ...] = ()) -> None:
+    failure = ElementTree.SubElement(case, "failure", message=_legal(message))
+    failure.text = "\n".join(_legal(text) for text in found)
+
+
+def _legal(text: str) -> str:
+    """Text as XML can hold it; what it can't is escaped already, unless somebody forgot."""
+    return "".join(char if char.isprintable() else "?" for char in text)
 
 
 def _sentence(result: ProbeResult) -> str:
@@ -60,7 +71,7 @@ def sarif(report: ProbeReport) -> dict[str, Any]:
         {
             "ruleId": name,
             "level": "error",
-            "message": {"text": "the probe did not see that it escaped from a weak jail"},
+            "message": {"text": BLIND},
         }
         for name in report.blind
     ]

@@ -21,6 +21,7 @@ from ..wire.text import pack, unpack
 from ..wire.values import REFERENCE, Codec
 from .noted import Noted
 from .notes import Notes
+from .own_paths import names_own_path
 from .protocol import (
     ANSWER,
     FORWARD,
@@ -33,7 +34,6 @@ from .protocol import (
     WITH,
 )
 from .refusals import Refusal, TimeUp, WorkerLost
-from .temporary import names_own_files
 
 __all__ = ["Client"]
 
@@ -121,7 +121,7 @@ class Client:
         try:
             return self._codec.encode(value, self.refer)
         except WireFault:
-            raise self.refuse("argument-size", by_test=True) from None
+            raise self.refuse("argument-size") from None
 
     def reference(self, value: Any) -> Any:
         """The tree of what is never plain."""
@@ -240,10 +240,10 @@ class Client:
         try:
             frame = pack(message)
         except WireFault:
-            raise self.refuse("argument-size", by_test=True) from None
+            raise self.refuse("argument-size") from None
         if len(frame) > MAX_FRAME_BYTES:
-            raise self.refuse("argument-size", by_test=True)
-        if names_own_files(frame):
+            raise self.refuse("argument-size")
+        if names_own_path(frame):
             raise self.refuse("path")
         return frame
 

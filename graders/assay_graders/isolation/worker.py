@@ -66,6 +66,7 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "contains": operator.contains,
     "eq": operator.eq,
     "issubclass": issubclass,
+    "isinstance": isinstance,
     "get": getattr,
     "raw": lambda value, name: vars(value)[name],
     "set": setattr,

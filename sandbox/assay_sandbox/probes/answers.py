@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 from attrs import frozen
 
 from assay.api import Outcome
@@ -33,14 +34,15 @@ class Ran:
         return checks_of(self.reply)
 
 
-def checks_of(reply: dict[str, Any] | None) -> list[Check]:
+def checks_of(reply: Any) -> list[Check]:
     """The attempts of a reply, read as what it is: text from a jail."""
     if not isinstance(reply, dict) or reply.get("ended") is not True:
         fault = reply.get("fault", "") if isinstance(reply, dict) else ""
         return [Check("answer", "silent", str(fault))]
+    items = reply.get("checks")
     found = []
-    for item in reply.get("checks", ()):
-        if not (isinstance(item, list) and len(item) == 3):
+    for item in items if isinstance(items, list) else []:
+        if not (isinstance(item, list) and len(item) == len(attrs.fields(Check))):
             return [Check("answer", "silent", "malformed")]
         label, state, detail = (str(part) for part in item)
         known = state in ("refused", "open", "partial", "seen")

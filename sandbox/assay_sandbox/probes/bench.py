@@ -17,6 +17,7 @@ import attrs
 from attrs import field, frozen
 
 from assay.api import (
+    ChannelFault,
     Command,
     Hasher,
     HostIds,
@@ -272,7 +273,7 @@ class Bench:
     def _reply(self, channel: Any) -> dict[str, Any] | None:
         try:
             frame = channel.recv(REPLY_BYTES, time.monotonic() + REPLY_SECONDS)
-        except Exception:
+        except ChannelFault:
             return None
         if frame is None:
             return None

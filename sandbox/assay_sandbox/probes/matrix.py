@@ -17,7 +17,7 @@ from assay_sandbox.probes.catalogue import Attack, attacks
 
 __all__ = ["containment_of", "layers_seen", "run_profile"]
 
-MOST_FOUND = 6
+MOST_FOUND, MOST_LABEL = 6, 80
 LAYER_OF = {
     "mount namespace": ("ENOENT", "EXDEV", "ENOTDIR", "ENXIO", "ELOOP"),
     "read-only mounts": ("EROFS",),
@@ -99,7 +99,7 @@ def containment_of(checks: Collection[Check], changed: Collection[str]) -> Conta
     states = {check.state for check in checks}
     if changed or "open" in states:
         return Containment.ESCAPED
-    if "silent" in states or not checks:
+    if "silent" in states or not states & {"refused", "partial"}:
         return Containment.NO_ANSWER
     return Containment.PARTIAL if "partial" in states else Containment.CONTAINED
 
@@ -124,7 +124,7 @@ def found(checks: Iterable[Check], changed: Iterable[str]) -> tuple[str, ...]:
     """What got through, as safe text without content of the host; sentinels come first."""
     texts = [f"changed on the host: {name}" for name in changed]
     texts += [
-        printable(check.label) + (f" ({check.state})" if check.state != "open" else "")
+        printable(check.label[:MOST_LABEL]) + (f" ({check.state})" if check.state != "open" else "")
         for check in checks
         if check.state in ("open", "partial", "silent")
     ]

@@ -110,7 +110,7 @@ def rare_calls(report: Report, facts: Facts) -> None:
             elif error.errno in (1, 13):
                 report.refused(name, "EPERM")
             else:
-                report.open(name, f"reached the kernel: error {error.errno}")
+                report.partial(f"{name} reached the kernel", error.errno)
         else:
             report.open(name)
 
@@ -208,6 +208,9 @@ def memory_files(report: Report, facts: Facts) -> None:
     report.call("a memory file", 319, b"x", 0)
     report.call("a secret memory file", 447, 0)
     report.call("System V shared memory", 29, 0, 4096, 0o1600)
+    report.call("System V semaphores", 64, 0, 1, 0o1600)
+    report.call("a System V message queue", 68, 0, 0o1600)
+    report.call("asynchronous requests", 206, 1, ctypes.byref(ctypes.c_ulong()))
 
 
 def terminal(report: Report, facts: Facts) -> None:

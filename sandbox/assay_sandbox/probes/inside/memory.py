@@ -90,28 +90,3 @@ def together(processes: int, hold: "Callable[[int], None]", seconds: float) -> l
         os.kill(child, SIGKILL)
         os.waitpid(child, 0)
     return answers
-
-
-def queues(report: Report, facts: Facts) -> None:
-    """Message queues: memory of the kernel that counts against no process."""
-    queues, held, met = [], 0, ""
-    block = (8000).to_bytes(8, "little") + bytes(8000)
-    for _ in range(16):
-        try:
-            queue = report.system_call(68, 0, 0o1600)
-        except OSError as error:
-            met = name_of(error)
-            break
-        queues.append(queue)
-        try:
-            while True:
-                report.system_call(69, queue, block, 8000, 0o4000)
-                held += 8000
-        except OSError:
-            continue
-    for queue in queues:
-        report.system_call(71, queue, 0, 0)
-    if met:
-        report.refused("message queues", met)
-    else:
-        report.partial("message queues", f"{held // 1024} KiB in {len(queues)} queues")
