@@ -37,21 +37,21 @@ LEAVES: st.SearchStrategy[Tree] = st.one_of(
 
 
 def flat(pairs: list[tuple[Tree, Tree]]) -> list[Tree]:
-    return [part for pair in pairs for part in pair]
+    """Keys and values in turn, each key once."""
+    return [part for pair in dict(pairs).items() for part in pair]
 
 
 def containers(inner: st.SearchStrategy[Tree]) -> st.SearchStrategy[Tree]:
-    entries = st.lists(st.tuples(KEYS, inner), max_size=3, unique_by=lambda pair: pair[0])
-    words = st.lists(st.tuples(WORDS, inner), max_size=3, unique_by=lambda pair: pair[0])
+    entries = st.lists(st.tuples(KEYS, inner), max_size=3).map(flat)
     items = st.lists(inner | st.just(["h"]), max_size=4).map(lambda found: ["a", *found])
-    named = st.lists(st.tuples(KEYS, inner), min_size=1, max_size=2, unique_by=lambda pair: pair[0])
+    named = st.lists(st.tuples(KEYS, inner), min_size=1, max_size=2).map(flat)
     return st.one_of(
         items,
-        st.tuples(items, named).map(lambda both: ["A", both[0], *flat(both[1])]),
-        entries.map(lambda pairs: ["o", *flat(pairs)]),
-        entries.map(lambda pairs: ["O", *flat(pairs)]),
-        words.map(lambda pairs: ["m", *flat(pairs)]),
-        st.lists(WORDS, max_size=3, unique=True).map(lambda found: ["s", *found]),
+        st.tuples(items, named).map(lambda both: ["A", both[0], *both[1]]),
+        entries.map(lambda parts: ["o", *parts]),
+        entries.map(lambda parts: ["O", *parts]),
+        st.lists(st.tuples(WORDS, inner), max_size=3).map(lambda pairs: ["m", *flat(pairs)]),
+        st.lists(WORDS, max_size=3).map(lambda found: ["s", *dict.fromkeys(found)]),
     )
 
 
