@@ -18,6 +18,7 @@ from assay.linting.static import lint_suite
 from assay.locking import lock_suite
 from assay.plugins import Registry
 from assay.schemas import schema
+from assay.shipped import builtin_names
 from assay.suites import open_suite
 
 
@@ -241,3 +242,10 @@ def test_hostile_names_are_shown_escaped(suite: Path) -> None:
     assert ran.code == 3
     assert all(line.isprintable() for line in ran.out.splitlines())
     assert "kept no-assertion" in ran.out
+
+
+@pytest.mark.parametrize("name", builtin_names())
+def test_the_shipped_suites_are_clean(name: str) -> None:
+    registry = Registry()
+    shipped = lint_suite(open_suite(f"builtin:{name}", registry, check_pins=False), registry)
+    assert shipped.findings == ()
