@@ -153,6 +153,12 @@ def test_only_some_tasks(suite: Path) -> None:
         report(suite, "c")
 
 
+def test_a_suite_without_a_task_is_not_clean(tmp_path: Path) -> None:
+    (tmp_path / "empty" / "task").mkdir(parents=True)
+    ran = assay("lint", tmp_path / "empty")
+    assert (ran.code, ran.err) == (3, "assay: suite empty: has no task\n")
+
+
 class Linting(StubGrader):
     """A grader with a rule of its own."""
 
