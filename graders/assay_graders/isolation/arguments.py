@@ -18,7 +18,7 @@ from .client import Client
 from .described import CONTENTS, content_type, plain_content
 from .files import LentFiles
 from .library import place_in_library
-from .test_side import TestSide
+from .test_side import TestSide, is_opaque
 
 __all__ = ["FUNCTIONS", "Lent"]
 
@@ -98,6 +98,9 @@ class Lent:
             return self.files.payload(value, self.token(value))
         if self._tests.has_object(value):
             return self._object_payload(value)
+        if is_opaque(value):
+            self._client.uses("opaque-arguments")
+            return ["opaque", self.token(value)]
         raise self._client.refuse("argument", by_test=True)
 
     def error_payload(self, error: BaseException) -> Any:

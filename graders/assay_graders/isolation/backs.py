@@ -44,17 +44,22 @@ class Backs:
         """The candidate changed a container that an object of the tests' holds."""
         value = self._object(token)
         self._require(is_public(name))
-        self._require_writable(value, name)
+        new = self._client.decode(content)
+        self._require_writable(value, name, new)
         with self._watched.taking_over():
-            self._require(write_back(getattr(value, name), self._client.decode(content)))
+            self._require(write_back(getattr(value, name), new))
 
     def _call(self, token: Any, args: Any, kwargs: Any) -> Any:
         function = self._known(token)
         args, kwargs = self._client.decode(args), self._client.decode(kwargs)
-        self._require(isinstance(function, (*FUNCTIONS, type)))
+        self._require(isinstance(function, (*FUNCTIONS, type)) or self._is_callable(function))
         self._require(type(args) is tuple and type(kwargs) is dict)
         self._require(all(type(key) is str for key in kwargs))
         return function(*args, **kwargs)
+
+    def _is_callable(self, value: Any) -> bool:
+        """Whether a value is an object of the tests' that can be called."""
+        return self._tests.has_object(value) and "__call__" in self._tests.specials(type(value))
 
     def _next(self, token: Any) -> Any:
         items = self._known(token)
@@ -79,7 +84,7 @@ class Backs:
         return getattr(type(value), operation)(value, *operands)
 
     def _write(self, value: Any, name: str, new: Any) -> None:
-        self._require_writable(value, name)
+        self._require_writable(value, name, new)
         with self._watched.taking_over():
             setattr(value, name, new)
 
@@ -106,16 +111,16 @@ class Backs:
     def _object(self, token: Any) -> Any:
         """An object, class or exception of the tests'."""
         value = self._known(token)
-        is_class = isinstance(value, type)
-        self._require(is_class or isinstance(value, BaseException) or self._tests.has_object(value))
+        tests = self._tests
+        self._require(isinstance(value, type) or tests.has_error(value) or tests.has_object(value))
         return value
 
     def _require(self, is_kept: bool) -> None:
         if not is_kept:
             raise self._client.lose_protocol()
 
-    def _require_writable(self, value: Any, name: str) -> None:
-        if not self._tests.may_write(value, name):
+    def _require_writable(self, value: Any, name: str, new: Any) -> None:
+        if not self._tests.may_write(value, name, new):
             self._client.refuse("object-set")
             raise AttributeError(f"{name} is not data of this object alone")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .borrowed_functions import TOKEN, Ask, CallBack, async_function
-from .borrowed_kinds import LIFE, Items, Life, error_class, object_class
+from .borrowed_kinds import LIFE, Items, Life, Opaque, error_class, object_class
 from .described import CONTENTS, MUTABLE_CONTENTS
 from .protocol import CLASS_BACK, DO_BACK
 from .write_back import write_back
@@ -36,6 +36,10 @@ class Borrowings:
     def items(self, token: int) -> Any:
         """An iterator of the driver's."""
         return self._known(token) or self._keep(token, Items(token, self.ask))
+
+    def opaque(self, token: int) -> Any:
+        """Something of the driver's that is nothing but itself."""
+        return self._known(token) or self._keep(token, Opaque(token))
 
     def object(self, token: int, class_token: int, content: Any) -> Any:
         """An object of a test's class; `content` is what an immutable built-in type holds."""

@@ -8,7 +8,7 @@ from .borrowed_functions import TOKEN, Ask, CallBack
 from .described import CONTENTS
 from .protocol import CALL_BACK, DO_BACK, NEXT_BACK
 
-__all__ = ["LIFE", "Items", "Life", "error_class", "object_class", "token_of"]
+__all__ = ["LIFE", "Items", "Life", "Opaque", "error_class", "object_class", "token_of"]
 
 LIFE = "_assay_life"
 _CLASS_TOKEN = "_assay_class_token"
@@ -29,6 +29,13 @@ class Life:
     """Dies with the object that has it in its `__dict__`."""
 
     __slots__ = ("__weakref__",)
+
+
+class Opaque:
+    """Nothing but itself."""
+
+    def __init__(self, token: int) -> None:
+        self._assay_token = token
 
 
 class Items:
@@ -65,7 +72,7 @@ class _Class(type):
 def token_of(value: Any) -> int | None:
     """The token of something of the driver's, None for anything else."""
     kind = type(value)
-    if kind is CallBack or kind is Items:
+    if kind is CallBack or kind is Items or kind is Opaque:
         return int(value._assay_token)
     name = TOKEN
     if kind is _FUNCTION:
@@ -115,12 +122,16 @@ def object_class(owner: Owner, token: int, description: dict[str, Any]) -> type:
         "__init_subclass__": _no_subclass,
     }
     for special in description["specials"]:
-        namespace[special] = _special(special)
+        namespace[special] = _call if special == "__call__" else _special(special)
     if not description["is_hashable"]:
         namespace["__hash__"] = None
     elif "__eq__" in namespace and "__hash__" not in namespace:
         namespace["__hash__"] = object.__hash__ if base is None else base.__hash__
     return _Class(name, () if base is None else (base,), namespace)
+
+
+def _call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+    return type(self)._assay_owner.ask(CALL_BACK, token_of(self), args, kwargs)
 
 
 def _special(name: str) -> Any:

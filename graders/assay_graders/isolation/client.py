@@ -121,7 +121,7 @@ class Client:
         try:
             return self._codec.encode(value, self.refer)
         except WireFault:
-            raise self.refuse("argument-size", by_test=True) from None
+            raise self.refuse("argument-size") from None
 
     def reference(self, value: Any) -> Any:
         """The tree of what is never plain."""
@@ -240,9 +240,9 @@ class Client:
         try:
             frame = pack(message)
         except WireFault:
-            raise self.refuse("argument-size", by_test=True) from None
+            raise self.refuse("argument-size") from None
         if len(frame) > MAX_FRAME_BYTES:
-            raise self.refuse("argument-size", by_test=True)
+            raise self.refuse("argument-size")
         if names_own_path(frame):
             raise self.refuse("path")
         return frame

@@ -25,6 +25,7 @@ LEVELS: dict[str, int] = {
     "iterator-arguments": 3,
     "error-arguments": 3,
     "file-arguments": 3,
+    "opaque-arguments": 3,
     "coroutine-arguments": 3,
     "forwarding": 3,
     "write-back": 4,

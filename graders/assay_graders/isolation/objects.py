@@ -190,6 +190,8 @@ class Objects:
             return self.awaited(payload[1])
         if word == "items":
             return self.borrowed.items(payload[1])
+        if word == "opaque":
+            return self.borrowed.opaque(payload[1])
         if word == "class":
             return self.borrowed.class_of(payload[1])
         if word == "object":

@@ -18,9 +18,10 @@ from .client import Client
 from .described import CONTENTS
 from .library import library_error
 from .places import Places
-from .proxies import CandidateClass, new_class
+from .proxies import CandidateClass, new_class, real_class
 from .refusals import CandidateError
 from .stand_ins import StandIn, keep, read_stand_in
+from .test_side import is_public
 
 __all__ = ["References"]
 
@@ -71,6 +72,9 @@ class References:
         if isinstance(value, types.ModuleType) and value.__name__ in self._modules:
             return ["m", value.__name__]
         place = self.places.of(value)
+        if place is None and isinstance(value, CandidateClass):
+            value = real_class(value)
+            place = self.places.of(value)
         if place is None:
             if isinstance(value, CandidateClass) or isinstance(type(value), CandidateClass):
                 raise self._client.refuse("subclass", by_test=True)
@@ -251,7 +255,7 @@ def _raised(made: type, args: list[Any], text: str, attributes: dict[Any, Any]) 
         if attributes or isinstance(made, CandidateClass):
             create: Any = made.__new__
             error: BaseException = create(made, *args)
-            vars(error).update((k, v) for k, v in attributes.items() if type(k) is str)
+            vars(error).update((k, v) for k, v in attributes.items() if is_public(k))
             return error
         plain: BaseException = made(*args)
         return plain
