@@ -2,8 +2,8 @@
 
     python benchmarks/attack_corpus.py FOLDER
 
-FOLDER holds one folder for each attack: `meta.json` with `id`, `kind` (`python` or `node`), `runner`
-and `expected` (`accepted` or `rejected`), and one of `files/`, written over the fixture,
+FOLDER holds one folder for each attack: `meta.json` with `id`, `kind` (`python` or `node`),
+`runner` and `expected` (`accepted` or `rejected`), and one of `files/`, written over the fixture,
 `patch.diff`, or `gen.py`, a program that runs in a jail and changes a copy of the fixture.
 What they attack is a toy task with a bug in one line, visible and hidden tests.
 """
