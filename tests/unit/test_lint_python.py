@@ -430,6 +430,8 @@ def test_a_suite_of_weak_tests_proves_nothing() -> None:
     text = HEAD + "def test_a():\n    f(1)\n\ndef test_b():\n    assert f(1)\n"
     assert "proves-nothing" in rules(text)
     assert "proves-nothing" not in rules(text + "\ndef test_c():\n    assert f(1) == 2\n")
+    kept = text.replace("def test_b():", "def test_b():  # assay: allow truth-only: because")
+    assert rules(kept) == ["no-assertion"]
     assert "proves-nothing" not in rules(text.replace("f(1)\n\n", "f(1)  # x\n\n", 0) + "def (")
 
 
