@@ -2,8 +2,8 @@
 
     python benchmarks/attack_corpus.py FOLDER
 
-FOLDER holds one folder for each attack: `meta.json` with `id`, `kind` (`python` or `node`), `runner`
-and `expected` (`accepted` or `rejected`), and one of `files/`, written over the fixture,
+FOLDER holds one folder for each attack: `meta.json` with `id`, `kind` (`python` or `node`),
+`runner` and `expected` (`accepted` or `rejected`), and one of `files/`, written over the fixture,
 `patch.diff`, or `gen.py`, a program that runs in a jail and changes a copy of the fixture.
 What they attack is a toy task with a bug in one line, visible and hidden tests.
 """
@@ -55,7 +55,6 @@ class Family:
     hidden_text: str
     visible_ids: tuple[str, ...]
     hidden_ids: tuple[str, ...]
-    roots: tuple[str, ...] = ()
 
 
 def _functions(cases: tuple[tuple[str, str, str], ...]) -> str:
@@ -91,7 +90,6 @@ FAMILIES = {
         _functions(_CASES),
         tuple(f"tests/test_calc.py::test_{n}" for n, *_ in _SMALL),
         tuple(f"test_hidden.py::test_{n}" for n, *_ in _CASES),
-        ("src",),
     ),
     "unittest": Family(
         "unittest",
@@ -103,7 +101,6 @@ FAMILIES = {
         _methods(_CASES),
         tuple(f"tests.test_calc.T.test_{n}" for n, *_ in _SMALL),
         tuple(f"test_hidden.T.test_{n}" for n, *_ in _CASES),
-        ("src",),
     ),
     "node-test": Family(
         "node-test",
@@ -193,13 +190,13 @@ def _options(family: Family, mode: str, *, hidden: bool) -> dict[str, Any] | Non
         "mode": mode,
     }
     grader = GRADERS[family.grader]
-    if family.roots:
-        options["roots"] = family.roots
+    if family.grader != "node-test" or mode == "isolated":
+        options["roots"] = ("src",)
     task = Task(
         id="t", category="c", prompt="p", fixture=RelPath("fixture"), hidden=RelPath("hidden")
     )
     problems = grader.check(grader.Options(**options), task)
-    return None if any("mode" in problem for problem in problems) else options
+    return None if any(problem.startswith("mode must be") for problem in problems) else options
 
 
 def _write_task(place: Path, family: Family, mode: str, boundary: str) -> None:
@@ -266,12 +263,23 @@ def _generated(place: Path, family: Family) -> dict[str, bytes]:
 
 def _run(suite: Path, output: Path) -> dict[str, str]:
     """Verdicts by candidate."""
-    command = [sys.executable, "-m", "assay.cli", "run", str(suite), "--output", str(output), "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "assay.cli",
+        "run",
+        str(suite),
+        "--output",
+        str(output),
+        "--json",
+    ]
     finished = subprocess.run(command, capture_output=True, check=False)
     if not (output / "report.json").is_file():
         raise SystemExit(finished.stderr.decode())
     report = json.loads((output / "report.json").read_text(encoding="utf-8"))
-    return {result["candidate"]: result["verdict"]["status"] for result in report["results"]}
+    return {
+        result["candidate"]: result["verdict"]["status"] for result in report["results"]["trials"]
+    }
 
 
 def main() -> None:

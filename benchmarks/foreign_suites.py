@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support.grading import GRADERS, Kept, grade
 
 from assay.api import GraderRole, GraderUnfit, Limits, TestOutcome
-from assay_graders.isolated import ARTIFACT
+from assay_graders.two_jails import ARTIFACT
 
 __all__ = ["PACKAGES", "Package", "Suite", "measured"]
 
@@ -56,6 +56,10 @@ PACKAGES = (
     Package("inflection==0.5.1", "inflection", ".", "test_inflection.py", "pytest"),
     Package("isodate==0.7.2", "isodate", "src", "tests/test_*.py", "pytest"),
     Package("more-itertools==11.2.1", "more_itertools", ".", "tests/test_*.py", "unittest"),
+    Package("num2words==0.5.14", "num2words", ".", "tests/test_*.py", "unittest"),
+    Package("parse==1.22.4", "parse", ".", "tests/test_*.py", "pytest"),
+    Package("ordered-set==4.1.0", "ordered_set", ".", "test/test_*.py", "pytest"),
+    Package("pathspec==1.1.1", "pathspec", ".", "tests/test_*.py", "unittest"),
     Package("toolz==1.2.0", "toolz", ".", "toolz/tests/test_*.py", "pytest", inside=True),
     Package("webcolors==25.10.0", "webcolors", "src", "tests/test_*.py", "pytest"),
 )

@@ -31,6 +31,7 @@ ELSEWHERE = {
             "test_graders_delivery.py",
             "test_graders_faults.py",
             "test_how_to_pages.py",
+            "test_isolated_async.py",
             "test_isolated_attacks.py",
             "test_isolated_forwarding.py",
             "test_isolated_levels.py",

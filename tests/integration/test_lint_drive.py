@@ -129,6 +129,14 @@ def test_mutants_are_made_on_request_only(tmp_path: Path, arguments: tuple[str, 
     assert assay("lint", "builtin:delivery-eval", *arguments).code == 2
 
 
+def test_mutants_need_their_library(tmp_path: Path) -> None:
+    (tmp_path / "mutmut.py").write_text("raise ImportError")
+    arguments = ("lint", "builtin:delivery-eval", "--drive", "--mutants", "1")
+    ran = assay(*arguments, env={"PYTHONPATH": str(tmp_path)})
+    assert (ran.code, ran.out) == (4, "")
+    assert ran.err == "assay: mutants need the library mutmut: install assay[mutants]\n"
+
+
 def test_a_task_without_gold_is_not_driven(tmp_path: Path) -> None:
     suite = make(tmp_path / "tiny", TESTS, *NAMES)
     manifest = suite / "add/candidates/good/candidate.json"

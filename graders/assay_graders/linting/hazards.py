@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator, Sequence
 
 from attrs import frozen
@@ -40,6 +41,7 @@ _BY_NAME = {
         *("concurrent.futures.ThreadPoolExecutor", "multiprocessing.pool.ThreadPool"),
         *("multiprocessing.dummy.*", "asyncio.to_thread"),
     ),
+    "freezes-clock": ("freezegun.freeze_time", "time_machine.travel"),
     "seeds-random": ("random.seed", "random.setstate", "numpy.random.seed"),
     "process-state": (
         *("os.chdir", "os.fchdir", "os.putenv", "os.unsetenv", "os.umask", "os.environ.update"),
@@ -59,6 +61,8 @@ _STATE = {
     "monkeypatch.chdir": "cwd",
     "sys.argv": "argv",
     "sys.stdin": "stdin",
+    "builtins.input": "stdin",
+    "freezegun.freeze_time": "clock",
     "sys.path": "",
     "random.seed": "random",
     "random.setstate": "random",
@@ -156,8 +160,10 @@ def _patched(node: ast.Call, name: str, origins: Origins) -> Iterator[Broken]:
         yield Broken("replaces-attribute", until_level=SETTING)
     elif last == "syspath_prepend":
         yield Broken("process-state")
-    else:
+    elif _state_of(target or named) is not None:
         yield from _of_state(target or named)
+    elif (target or named).partition(".")[0] in sys.stdlib_module_names:
+        yield Broken("patches-library")
 
 
 def _written(targets: Sequence[ast.expr], origins: Origins) -> Iterator[Broken]:

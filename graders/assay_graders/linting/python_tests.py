@@ -83,8 +83,10 @@ def lint_python_tests(run: PythonTests, task: Task, files: TaskFiles) -> tuple[L
             why = str(problem) if isinstance(problem, Unreadable) else _TOO_DEEP
             findings.append(LintFinding("unreadable-file", path, run.hidden, detail=why))
             continue
-        weak |= {(path, item.test) for item in found if item.rule in _PROVING_LITTLE}
-        findings += [_at(item, path, run, file) for item in found]
+        placed = [_at(item, path, run, file) for item in found]
+        little = [item for item in placed if item.rule in _PROVING_LITTLE and not item.excuse]
+        weak |= {(path, item.test) for item in little}
+        findings += placed
     findings += _in_helpers(run, files, tops)
     if judged and expected and expected <= weak:
         findings.append(LintFinding("proves-nothing"))

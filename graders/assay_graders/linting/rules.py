@@ -98,6 +98,18 @@ PYTHON_RULES: tuple[LintRule, ...] = (
         "Call from the test's own thread, or start the threads in the fixture's code.",
     ),
     LintRule(
+        "patches-library",
+        _UNSUPPORTED,
+        "What the test replaces in Python's library is not replaced in the candidate's process.",
+        "Pass what is to be replaced as an argument.",
+    ),
+    LintRule(
+        "freezes-clock",
+        _UNSUPPORTED,
+        "The candidate reads the clock of another process, where time goes on.",
+        "Name clock in the grader's forward, or pass the time as an argument.",
+    ),
+    LintRule(
         "seeds-random",
         _UNSUPPORTED,
         "The candidate draws its random numbers in another process, which the seed doesn't reach.",

@@ -193,7 +193,10 @@ export class Exchange {
     return this.client.request(
       word,
       trees,
-      (tree) => read(tree, decoder),
+      (tree, changes) => {
+        if (!p.isArray(changes) || changes.length > 0) throw new WireFault("changes of nothing");
+        return read(tree, decoder);
+      },
       (tree) => decoder.value(tree),
     );
   }
