@@ -181,7 +181,7 @@ def _options(family: Family, mode: str, *, hidden: bool) -> dict[str, Any] | Non
         "mode": mode,
     }
     grader = GRADERS[family.grader]
-    if family.grader != "node-test" or mode == "isolated":
+    if family.grader != "node-test" or mode != "unguarded":
         options["roots"] = ("src",)
     task = Task(
         id="t", category="c", prompt="p", fixture=RelPath("fixture"), hidden=RelPath("hidden")
