@@ -57,3 +57,7 @@ class RawNames(Mapping[str, Any]):
         if isinstance(self._target, ModuleType):
             return self._exchange.names(self._target)
         return self._own
+
+    def copy(self) -> dict[str, Any]:
+        """The proxy's own names, as every `__dict__` can be copied."""
+        return dict(self._own)
