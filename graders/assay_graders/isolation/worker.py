@@ -69,6 +69,7 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "issubclass": issubclass,
     "isinstance": isinstance,
     "get": getattr,
+    "names": lambda value: [name for name in vars(value) if type(name) is str],
     "raw": lambda value, name: vars(value)[name],
     "set": setattr,
     "del": delattr,
