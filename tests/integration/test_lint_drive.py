@@ -47,10 +47,11 @@ def test_objects():
     assert (total([3, 1]) == Sum(4)) is True
 
 
-def test_derived():
-    class Mine(Sum):
-        pass
+class Mine(Sum):
+    limit = 3
 
+
+def test_derived():
     assert Mine(3).total == 3
 """
 NAMES = ("negative", "total", "objects", "derived")

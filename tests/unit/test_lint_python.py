@@ -393,6 +393,13 @@ def test_hazards_in_helpers_beside_the_tests() -> None:
     ]
 
 
+def test_names_that_a_star_takes_of_the_fixture() -> None:
+    text = "from shop import *\n\ndef test_a():\n    assert price(1)\n"
+    fixture = {"src/shop.py": b"def price(item): return 3\n"}
+    assert rules(text, fixture=fixture) == ["proves-nothing", "truth-only"]
+    assert rules(text, fixture=fixture, mode="unguarded")[1:] == ["star-import", "truth-only"]
+
+
 def test_modules_that_a_candidate_may_add() -> None:
     text = "from extra import *\n\ndef test_a():\n    assert run(1) == 2\n"
     assert rules(text) == []
