@@ -170,9 +170,16 @@ import shared
 shared.apply = lambda a, b: a * b
 def mul(a, b): return shared.apply(a, b)
 """
+READS_VARIABLES = """
+import sys
+def mul(a, b):
+    names = sys._getframe(1).f_locals
+    return names["product"] if "product" in names else a * b
+"""
 DETECTED = {
     "equals everything": (ALWAYS_EQUAL, {"canary-passed"}),
     "reads the expected values": (READS_THE_TESTS, {"canary-passed"}),
+    "reads variables of the tests": (READS_VARIABLES, {"canary-passed"}),
     "no test runs": (NO_TEST_RUNS, {"canary-passed", "re-break-passed"}),
     "all reports pass": (ALL_REPORTS_PASS, {"canary-passed", "re-break-passed"}),
     "stolen nonce": (THIEF, {"canary-passed", "re-break-passed"}),
