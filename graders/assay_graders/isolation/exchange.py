@@ -23,7 +23,7 @@ _NEVER = frozenset(
         *("pytestmark", "load_tests", "collect_ignore", "collect_ignore_glob"),
         *("setUpModule", "tearDownModule", "setup_module", "teardown_module", "setup_function"),
         *("teardown_function", "setup_method", "teardown_method", "setup_class"),
-        *("teardown_class",),
+        *("teardown_class", "_mock_name"),
     }
 )
 

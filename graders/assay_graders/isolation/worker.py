@@ -15,6 +15,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
+from types import CoroutineType
 from typing import Any
 
 from ..wire.faults import WireFault
@@ -28,7 +29,7 @@ from .objects import Objects
 from .placing import run_on
 from .protocol import CONFIG, OK, RAISE, REFUSED, WITH
 from .surroundings import Surroundings
-from .turns import Turns, awaiting, is_awaitable, leave_loops_alone
+from .turns import Turns, awaiting, leave_loops_alone
 
 __all__ = ["main"]
 
@@ -178,7 +179,7 @@ class Worker:
                 if self._objects.written(value) != before
             ]
 
-        if changeable and is_awaitable(result):
+        if changeable and type(result) is CoroutineType:
             self._turns.came_of(result, changes)
             return [answer, []]
         return [answer, changes() if changeable else []]
