@@ -253,6 +253,19 @@ def test_code_that_the_candidate_adds_is_broken_by_its_absence():
     assert (facts.passed, facts.trust, facts.codes) == (True, Trust.TAMPER_EVIDENT, ())
 
 
+REGRESSION = "from calc import mul\ndef test_same(): assert mul(2, 2) == 4\n"
+
+
+def test_where_the_fixture_fails_nothing_changed_modules_are_emptied():
+    honest, forged = (
+        grade_calc(code, hidden=REGRESSION, expect=("test_hidden.py::test_same",))
+        for code in (RIGHT, NO_TEST_RUNS)
+    )
+
+    assert (honest.passed, honest.trust, honest.codes) == (True, Trust.TAMPER_EVIDENT, ())
+    assert {"canary-passed", "re-break-passed"} <= set(forged.codes)
+
+
 def test_each_guard_that_does_not_hold_is_named_and_the_label_is_lost():
     # Ids depend on the data, no function of the file is the test, a module has the name of one
     # of the runtime's, and there is no code to restore.
