@@ -40,6 +40,7 @@ ELSEWHERE = {
             "test_isolated_node_attacks.py",
             "test_result_file_grader.py",
             "test_stdio_grader.py",
+            "test_isolated_values.py",
             "test_unittest_grader.py",
         ),
         "what graders make of a jail; that jails are alike is tested by the jail's own modules",

@@ -236,6 +236,7 @@ export const made = new Queue();
 export const tag = Symbol("tag");
 export const tagged = () => ({ [tag]: 1 });
 export const same = (x) => x;
+export const never = () => new Promise(() => setInterval(() => {}, 5));
 export const words = (text) => text.match(/(?<first>\\w+)/);
 export const bytes = () => Buffer.from("ab");
 export const pi = Object.freeze({ value: 3 });
@@ -333,6 +334,10 @@ it("special values", () => {
   assert.deepEqual(c.same(new Map([[1, new Set("ab")]])), new Map([[1, new Set("ab")]]));
   assert.deepEqual(c.same(new Float64Array([1.5])), new Float64Array([1.5]));
 });
+it("a changed result of a promise", async () => {
+  const found = await c.retry(() => [1], 1);
+  found.push(2);
+});
 it("exported objects", () => {
   assert.deepEqual(c.counts, { n: 0 });
   c.count();
@@ -344,6 +349,7 @@ describe("together", { concurrency: true }, () => {
   }
 });
 it.skip("skipped", () => assert.equal(c.same(1), 2));
+it("given up by its runner", { timeout: 20 }, () => c.never());
 it("to be done", { todo: true }, () => assert.equal(c.same(1), 2));
 test("in sub-tests", async (t) => {
   await t.test("left", () => { assert.equal(c.boom(2), 2); });
@@ -353,6 +359,8 @@ test("in sub-tests", async (t) => {
 MORE_FAILED = {
     "a process that leaves": "failed",
     "an object of a process that is gone": "failed",
+    "given up by its runner": "failed",
+    "a changed result of a promise": "failed",
     "skipped": "skipped",
     "to be done": "xfailed",
     "in sub-tests": "failed",
@@ -368,27 +376,28 @@ def test_what_else_works() -> None:
 
     expected = dict.fromkeys(names, "passed") | MORE_FAILED
     assert found(facts) == expected, private(facts)
-    assert facts.codes == ("lost-died", "stale")
+    assert facts.codes == ("lost-died", "result-changed", "stale")
 
 
 def test_tests_in_the_tree_and_files_of_their_own_processes() -> None:
     tree = {
         "src/cand.mjs": "export let n = 0;\nexport const up = () => (n += 1);\n",
         "src/added.mjs": "export default 1;\n",
-        "package.json": '{"type": "commonjs"}',
+        "package.json": '{"imports": {"#cand": "./src/cand.mjs"}}',
     }
     text = """
 import assert from "node:assert";
 import test from "node:test";
 import { up } from "../src/cand.mjs";
-import { three } from "./help.mjs";
+import { three } from "./help.cjs";
+import { up as same } from "#cand";
 import { readdirSync } from "node:fs";
-test("up", () => assert.equal(up() + 2, three));
+test("up", () => assert.equal(up() + same(), three));
 const names = readdirSync("/workspace").sort();
 test("no source", () => assert.deepEqual(names, ["package.json", "tests"]));
 """
     tree |= {"tests/a.test.mjs": text, "tests/b.test.mjs": text, "tests/c.test.mjs": text}
-    tree |= {"tests/help.mjs": "export const three = 3;\n"}
+    tree |= {"tests/help.cjs": "exports.three = 3;\n"}
     grader = GRADERS["node-test"]
     files = ("tests/a.test.mjs", "tests/b.test.mjs", "tests/c.test.mjs")
     options = grader.Options(

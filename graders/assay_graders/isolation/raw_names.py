@@ -49,3 +49,7 @@ class RawNames(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._own)
+
+    def copy(self) -> dict[str, Any]:
+        """The proxy's own names, as every `__dict__` can be copied."""
+        return dict(self._own)

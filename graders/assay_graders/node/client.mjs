@@ -141,7 +141,7 @@ export class Client {
     try {
       this.#stream.send(text, words.FORWARD + time);
     } catch (fault) {
-      if (Buffer.byteLength(text) > MAX_FRAME_BYTES) throw this.refuse("argument-size", true);
+      if (Buffer.byteLength(text) > MAX_FRAME_BYTES) throw this.refuse("argument-size");
       throw this.lose("gone", fault);
     }
   }

@@ -112,7 +112,7 @@ export class Lent {
     try {
       return this.#references.encoder(scope).tree(value);
     } catch (fault) {
-      throw fault instanceof WireFault ? this.#client.refuse("argument-size", true) : fault;
+      throw fault instanceof WireFault ? this.#client.refuse("argument-size") : fault;
     }
   }
 
