@@ -266,7 +266,16 @@ def _generated(place: Path, family: Family) -> dict[str, bytes]:
 
 def _run(suite: Path, output: Path) -> dict[str, str]:
     """Verdicts by candidate."""
-    command = [sys.executable, "-m", "assay.cli", "run", str(suite), "--output", str(output), "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "assay.cli",
+        "run",
+        str(suite),
+        "--output",
+        str(output),
+        "--json",
+    ]
     finished = subprocess.run(command, capture_output=True, check=False)
     if not (output / "report.json").is_file():
         raise SystemExit(finished.stderr.decode())
