@@ -23,6 +23,7 @@ from assay.api import (
 )
 from assay_graders.bundle import program_bundle
 from assay_graders.expected import compare
+from assay_graders.exports import star_exports
 from assay_graders.isolation.features import DEFAULT_LEVEL
 from assay_graders.isolation.protocol import CONFIG, ENVELOPE, WIRE
 from assay_graders.jailed import (
@@ -135,6 +136,9 @@ def _measure(
         "forward": run.forward,
         "max_level": run.max_level,
         "adapters": dict(run.adapters),
+        "exports": star_exports(
+            ctx, tests, hidden=run.hidden, roots=run.roots, modules=split.modules
+        ),
         "max_frame": MAX_FRAME_BYTES + ENVELOPE,
         **run.runner.config,
     }

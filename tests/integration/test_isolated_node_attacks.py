@@ -329,6 +329,10 @@ BY_THE_TEST = {
         "await import('node:vm').catch(() => {})",
         "attempt(() => require('vm'))",
         "fs.writeFileSync('/tmp/x.mjs', c.code()); await import('/tmp/x.mjs').catch(() => {})",
+        "fs.writeFileSync('/tmp/x.cjs', c.code()); attempt(() => require('/tmp/x.cjs'))",
+        "attempt(() => new Module('x')._compile(c.code(), '/hidden/x.js'))",
+        "attempt(() => new WebAssembly.Module(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0])))",
+        "attempt(() => WebAssembly.instantiate(new Uint8Array(8)))",
     ],
     "subprocess": ["attempt(() => require('child_process'))", "attempt(() => run())"],
     "thread": ["await import('worker_threads').catch(() => {})"],
@@ -349,7 +353,7 @@ BY_THE_TEST = {
 def test_what_the_test_alone_brings_about_is_noted_as_that() -> None:
     lines = [(code, line) for code, found in BY_THE_TEST.items() for line in found]
     tests = HEAD + "import fs from 'node:fs';\nimport { run } from 'node:test';\n"
-    tests += "import { createRequire } from 'node:module';\n"
+    tests += "import Module, { createRequire } from 'node:module';\n"
     tests += "const require = createRequire(import.meta.url);\n"
     tests += "".join(
         f"it('{n}', async (t) => {{ {line}; }});\n" for n, (_, line) in enumerate(lines)

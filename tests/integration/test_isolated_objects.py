@@ -29,6 +29,7 @@ def is_made(kind, value): return isinstance(value, kind) and type(value) is kind
 def with_it(context):
     with context as inner: return inner
 def call(thing, *args): return thing(*args)
+def named(thing, n): return thing(n, timeout=2)
 def catch(kind, function):
     try: return function()
     except kind as error: return type(error).__name__, error.args, str(error)
@@ -36,6 +37,7 @@ def throw(kind, *args): raise kind(*args)
 def fetch(session): return session.get("u").text
 def kinds(point): return point.x, point[1], len(point), point == (1, 2), point._fields
 def color(member): return member.name, member.value
+def shown(thing): return vars(thing), {"name", "count"} <= set(dir(thing))
 def missing(thing): return hasattr(thing, "absent"), getattr(thing, "absent", 5)
 def parse(text): return json.loads(text)
 def empty(): queue.Queue().get_nowait()
@@ -87,6 +89,7 @@ def test_attributes_are_read():
     assert cand.names(Node("a", Node("b"))) == ["a", "b"]
     assert cand.names(types.SimpleNamespace(name="a", next=None)) == ["a"]
     assert cand.missing(Node("a")) == (False, 5)
+    assert cand.shown(Card("a", 2, [1])) == ({"name": "a", "count": 2, "tags": [1]}, True)
 def test_attributes_are_written():
     for node in (Node("a"), Card("a")):
         cand.visit(node)
@@ -131,6 +134,11 @@ def test_mocks():
     call = mock.MagicMock(return_value=3)
     assert cand.call(call, 1, [2]) == 3
     assert call.call_args_list == [mock.call(1, [2])]
+    assert cand.named(call, 1) == 3 and call.call_args == mock.call(1, timeout=2)
+def test_sentinels():
+    thing = object()
+    assert cand.first([thing]) is thing and cand.twice(thing, thing)
+    assert cand.first([mock.sentinel.A]) is mock.sentinel.A and not cand.twice(thing, object())
 def test_errors_of_the_library():
     with pytest.raises(json.JSONDecodeError, match="Expecting") as caught: cand.parse("{")
     assert caught.value.pos == 1
@@ -146,7 +154,7 @@ def test_getters():
 LEVELS = {
     "attributes_are_read attributes_are_written objects_come_back methods_are_called": 4,
     "special_methods classes tuples_and_enums error_classes mocks": 4,
-    "errors_of_the_library": 3,
+    "errors_of_the_library sentinels": 3,
     "getters": 0,
 }
 
@@ -162,6 +170,7 @@ def test_what_tests_hand_over_works_and_is_recorded() -> None:
 
 
 ATTACKS = """
+import logging, types
 import pytest
 from unittest import mock
 import cand
@@ -208,6 +217,7 @@ def test_class_written():
     assert Thing().check() == 4
 def test_private_read(): assert cand.read(Thing(), "_hidden") == 4
 def test_dict_read(): assert cand.read(Thing(), "__dict__").get("_hidden") == 4
+def test_names_read(): assert "_hidden" in cand.names(Thing())
 def test_class_globals(): assert cand.globals_of(Thing()) == 4
 def test_init_globals(): assert cand.deep(Thing()) == 4
 def test_method_globals(): assert cand.function_globals(Thing().check) == 4
@@ -219,6 +229,28 @@ def test_mock_assertion_replaced():
     session = mock.Mock()
     cand.quiet(session, "assert_called_once_with", lambda *_: None)
     session.assert_called_once_with("x")
+def test_function_in_an_attribute_replaced():
+    thing = Thing()
+    thing.verify = lambda value: value == 4
+    cand.quiet(thing, "verify", lambda *_: True)
+    assert thing.verify(5)
+def test_function_of_a_namespace_replaced():
+    thing = types.SimpleNamespace(verify=lambda value: value == 4)
+    cand.quiet(thing, "verify", lambda *_: True)
+    assert thing.verify(5)
+def test_mock_in_an_attribute_replaced():
+    thing = Thing()
+    thing.session = mock.NonCallableMock()
+    cand.quiet(thing, "session", cand.Yes())
+    thing.session.get.assert_called_once_with(4)
+def test_object_in_an_attribute_replaced():
+    thing = Thing()
+    thing.checker = Thing()
+    cand.quiet(thing, "checker", cand.Yes())
+    assert thing.checker.check() == 4
+def test_assertion_read():
+    def fails(): raise AssertionError("expected 4")
+    assert cand.text_of(fails) == ("expected 4",)
 def test_mock_reset():
     session = mock.Mock()
     session("secret")
@@ -249,7 +281,7 @@ def test_swallowed_in_method():
     cand.check(Checks())
 def test_unfit_by_the_candidate():
     thing = Thing()
-    thing.logger = object()
+    thing.logger = logging.getLogger()
     cand.read(thing, "logger")
 def test_library_class(): assert cand.library_class == 4
 def test_library_error_that_skips(): cand.skip()
@@ -290,7 +322,7 @@ def subclass(kind):
     return Mine
 def raw(thing, operation, operands):
     owner = type(thing)._assay_owner
-    return owner.ask("do-back", vars(thing)["_assay_token"], operation, operands)
+    return owner.ask("do-back", thing._assay_token, operation, operands)
 def calls_for_ever(function):
     while True: function()
 def call(function): return function()
@@ -302,6 +334,17 @@ def check(thing):
     except BaseException: pass
 import unittest.mock
 library_class = unittest.mock._ANY
+def names(thing): return [*dir(thing), *vars(thing)]
+class Yes:
+    def __getattr__(self, name): return self
+    def __call__(self, *_): return 4
+def text_of(function):
+    try: function()
+    except AssertionError as error:
+        frame = sys._getframe()
+        while not hasattr(frame.f_locals.get("self"), "_objects"): frame = frame.f_back
+        ask = frame.f_locals["self"]._ask
+        return ask("do-back", vars(error)["_assay_token"], "get", ["args"])
 def skip(): raise unittest.SkipTest("no")
 """
 
@@ -325,7 +368,7 @@ def overwrite(puzzle): puzzle.expected = 0; return 0
 def test_an_object_handed_over_gives_its_public_data_and_nothing_else() -> None:
     names = [line.split("(")[0][4:] for line in ATTACKS.splitlines() if line[:4] == "def "]
 
-    facts = isolated(ATTACKS, ATTACKER, expect=tuple(names), test_seconds=1.0, call_seconds=2.0)
+    facts = isolated(ATTACKS, ATTACKER, expect=tuple(names), test_seconds=0.5, call_seconds=2.0)
 
     results = found(facts)
     assert {name for name in names if results[name] == "passed"} == set()

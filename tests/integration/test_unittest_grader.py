@@ -278,7 +278,6 @@ def test_wrong_candidates_fail():
 
 UNFIT = {
     "can't be isolated: load-tests": "load_tests = lambda *_: []\n",
-    "can't be isolated: star-import": "from cand import *\n",
     "can't be isolated: test-wrapped": "class Other(unittest.TestCase):\n"
     "    @cand.decorates\n    def test_b(self): self.fail()\n",
     r"expect\[0\] can't be isolated: code": "def setUpModule(): eval('1')\n",

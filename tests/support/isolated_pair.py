@@ -84,7 +84,7 @@ def pair(
     client = Client(direct, Codec(), 10_000_000)
     options = {"base": str(Path(__file__).parents[1]), "forward": [], "adapters": {}, **config}
     exchange = assembled(client, options, {module: False})
-    finder: Any = CandidateFinder(exchange, {module: False})
+    finder: Any = CandidateFinder(exchange, {module: False}, {})
     client.begin()
     made = finder.create_module(finder.find_spec(module))
     spec = finder.find_spec(module)

@@ -151,3 +151,71 @@ def test_a_candidates_addition_is_neither_a_stray_nor_taken_for_the_runtimes(tmp
 
     assert run_guarded(*where, "test_h.py", graded={}, added=added).strays == ()
     assert run_guarded(*where, "test_h.py", graded={}).strays == ("extra",)
+
+
+def test_modules_that_build_on_each_other_run_as_the_candidate_has_them(tmp_path: Path):
+    write_tree(
+        tmp_path,
+        {
+            "tests/test_h.py": "import calc, user, pkg.low, shared\n"
+            "def test_two(): assert calc.two() == 2\n"
+            "def test_user(): assert user.two() == 2\n"
+            "def test_low(): assert pkg.low.Low.value == 2\n"
+            "def test_mark(): assert shared.mark == 2\n",
+            # Each changed module needs at once what is new in another; `user` is unchanged.
+            "code/base.py": "from pkg.low import Low\nclass Base(Low): pass\n",
+            "code/calc.py": "import user, shared\nfrom base import Base\n"
+            "class More(Base): pass\nshared.mark = More.value\ndef two(): return More.value\n",
+            "code/late.py": "from pkg.low import Low\nTWICE = Low.value * 2\n",
+            "code/pkg/__init__.py": "",
+            "code/pkg/low.py": "class Low: value = 2\n",
+            "code/shared.py": "",
+            "code/user.py": "from pkg.low import Low\ndef two(): return Low.value\n",
+        },
+    )
+    code = tmp_path / "code"
+    graded = {path.stem: [str(path)] for path in code.rglob("*.py")} | {
+        "pkg": [str(code / "pkg/__init__.py")],
+        "pkg.low": [str(code / "pkg/low.py")],
+    }
+    originals = {
+        str(code / "base.py"): None,
+        str(code / "calc.py"): "import late, user\ndef two(): return 3\n",
+        str(code / "late.py"): "import calc\n",
+        str(code / "pkg/low.py"): "class Low: value = 3\n",
+    }
+    where = (tmp_path / "tests", code, "test_h.py")
+
+    plain = run_guarded(*where, graded=graded, originals=originals)
+    restored = run_guarded(*where, graded=graded, originals=originals, restore=True, lenient=True)
+
+    assert set(outcomes(plain).values()) == {"passed"}
+    assert outcomes(restored) == dict.fromkeys(("test_two", "test_user", "test_low"), "failed") | {
+        "test_mark": "passed"
+    }
+    assert restored.restored == 3
+
+
+def test_a_restored_package_keeps_the_modules_in_it(tmp_path: Path):
+    write_tree(
+        tmp_path,
+        {
+            "tests/test_h.py": "import pkg.sub\ndef test_sub(): assert pkg.sub.value == 1\n"
+            "def test_own(): assert pkg.own == 2\n",
+            "code/pkg/__init__.py": "from . import sub\nown = 2\n",
+            "code/pkg/sub.py": "value = 1\n",
+        },
+    )
+    package = str(tmp_path / "code/pkg/__init__.py")
+
+    report = run_guarded(
+        tmp_path / "tests",
+        tmp_path / "code",
+        "test_h.py",
+        graded={"pkg": [package], "pkg.sub": [str(tmp_path / "code/pkg/sub.py")]},
+        originals={package: "own = 3\n"},
+        restore=True,
+        lenient=True,
+    )
+
+    assert outcomes(report) == {"test_sub": "passed", "test_own": "failed"}

@@ -314,6 +314,10 @@ HAZARDS = [
         "replaces-attribute",
     ),
     ("import shop\nclass B(shop.A): pass", "subclass"),
+    ("from unittest import mock\nmock.patch('time.sleep')", "patches-library"),
+    ("import os.path as p\nsetattr(p, 'exists', bool)", "patches-library"),
+    ("from unittest import mock as m\nm.patch('builtins.input')", "process-state"),
+    ("import freezegun as z\nwith z.freeze_time('2026-01-01'): pass", "freezes-clock"),
     ("from shop import A\nclass B(dict, A): pass", "subclass"),
     ("from datetime import datetime\nfrom shop import Z\ndatetime.now(Z())", "time-zone"),
     ("import datetime as d\nimport shop\nd.time(1, tzinfo=shop.UTC)", "time-zone"),
@@ -328,9 +332,10 @@ HARMLESS = [
     "import random\nrandom.Random(1).seed(2)",
     "class B(dict): pass",
     "from datetime import datetime, timezone\ndatetime.now(timezone.utc)",
-    "from unittest import mock\nmock.patch('time.sleep')",
+    "from unittest import mock\nmock.patch('helper.x')",
+    "import helper\ndef f(monkeypatch): monkeypatch.setattr(helper, 'x', 1)",
+    "class T: pass\ndef f(monkeypatch): monkeypatch.setattr(T(), 'time', 1)",
     "class x: y = 1\nx.y = 2",
-    "def f(monkeypatch): monkeypatch.setattr('time.sleep', print)",
     "import threading\nthreading.Lock()",
     "import subprocess_mock\nsubprocess_mock.run()",
 ]
@@ -388,6 +393,13 @@ def test_hazards_in_helpers_beside_the_tests() -> None:
     ]
 
 
+def test_names_that_a_star_takes_of_the_fixture() -> None:
+    text = "from shop import *\n\ndef test_a():\n    assert price(1)\n"
+    fixture = {"src/shop.py": b"def price(item): return 3\n"}
+    assert rules(text, fixture=fixture) == ["proves-nothing", "truth-only"]
+    assert rules(text, fixture=fixture, mode="unguarded")[1:] == ["star-import", "truth-only"]
+
+
 def test_modules_that_a_candidate_may_add() -> None:
     text = "from extra import *\n\ndef test_a():\n    assert run(1) == 2\n"
     assert rules(text) == []
@@ -425,4 +437,15 @@ def test_a_suite_of_weak_tests_proves_nothing() -> None:
     text = HEAD + "def test_a():\n    f(1)\n\ndef test_b():\n    assert f(1)\n"
     assert "proves-nothing" in rules(text)
     assert "proves-nothing" not in rules(text + "\ndef test_c():\n    assert f(1) == 2\n")
+    kept = text.replace("def test_b():", "def test_b():  # assay: allow truth-only: because")
+    assert rules(kept) == ["no-assertion"]
     assert "proves-nothing" not in rules(text.replace("f(1)\n\n", "f(1)  # x\n\n", 0) + "def (")
+
+
+def test_a_clock_that_is_forwarded_may_be_frozen() -> None:
+    text = "from freezegun import freeze_time\n" + body("assert f(1) == 2").replace(
+        "def test_a", "@freeze_time('2026-01-01')\ndef test_a"
+    )
+    [found] = lint(text)
+    assert (found.rule, found.test) == ("freezes-clock", "test_a")
+    assert rules(text, forward=("clock",)) == []

@@ -102,10 +102,12 @@ def _pristine(
     put = tuple(sorted(runs.others.pristine.items()))
     hidden = None if ctx.hidden is None else ctx.hidden.ref
     env = tuple(sorted(ctx.task.env.items()))
-    setting = (ctx.runtime.digest, ctx.options, ctx.limits, ctx.task.network, env)
+    # Options may hold what has no hash; what they say is their text.
+    setting = (ctx.runtime.digest, repr(ctx.options), ctx.limits, ctx.task.network, env)
     key = (ctx.change_set.base, hidden, setting, runs.order, absent, put)
-    if key in _known:
-        return _known[key], None
+    known = _known.get(key)
+    if known is not None:
+        return known, None
     measured = runs.pristine()
     if measured.report is None or measured.outcome.status in LIMITS:
         raise unfit(ctx, "its tests do not run on the fixture")

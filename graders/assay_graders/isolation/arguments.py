@@ -18,7 +18,7 @@ from .client import Client
 from .described import CONTENTS, content_type, plain_content
 from .files import LentFiles
 from .library import place_in_library
-from .test_side import TestSide
+from .test_side import TestSide, is_opaque
 
 __all__ = ["FUNCTIONS", "Lent"]
 
@@ -86,6 +86,9 @@ class Lent:
         if isinstance(value, FUNCTIONS):
             self._client.uses("callbacks")
             return ["call", self.token(value), self._client.encode(_about(value))]
+        if type(value) is types.CoroutineType:
+            self._client.uses("coroutine-arguments")
+            return ["await", self.token(value)]
         if type(value) in _GETTERS:
             return self._getter_payload(value)
         if isinstance(value, Iterator) and type(value).__module__ in ("builtins", "itertools"):
@@ -95,6 +98,9 @@ class Lent:
             return self.files.payload(value, self.token(value))
         if self._tests.has_object(value):
             return self._object_payload(value)
+        if is_opaque(value):
+            self._client.uses("opaque-arguments")
+            return ["opaque", self.token(value)]
         raise self._client.refuse("argument", by_test=True)
 
     def error_payload(self, error: BaseException) -> Any:
@@ -146,6 +152,7 @@ def _about(function: Any) -> dict[str, Any]:
     texts = {name: getattr(function, name, None) for name in names}
     about: dict[str, Any] = {k: text for k, text in texts.items() if type(text) is str}
     about["binds"] = type(function) is types.FunctionType
+    about["is_async"] = inspect.iscoroutinefunction(function)
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

@@ -9,6 +9,7 @@ from .arguments import Lent
 from .backs import Backs
 from .bound import bind
 from .client import Client
+from .coroutines import Coroutines
 from .exchange import Exchange
 from .forwarding import Forwarding
 from .protocol import FILE, FREE, WROTE
@@ -29,12 +30,14 @@ def assembled(client: Client, config: dict[str, Any], modules: dict[str, bool]) 
     client.refer, client.resolve = references.refer, references.resolve
     client.describe_error = references.describe_error
     forwarding = Forwarding(client, config["forward"])
-    client.before = forwarding.before
     exchange = Exchange(client, references, forwarding)
     bind(exchange)
     exchange.end_of_test = lent.files.forget
     exchange.adapters = Adapters(exchange, config["adapters"], modules)
-    backs = Backs(exchange, lent, tests)
+    coroutines = Coroutines(client, exchange.take, exchange.take_over)
+    references.coroutine, exchange.came_of = coroutines.stand_in, coroutines.came_of
+    client.before = forwarding.before, coroutines.before
+    backs = Backs(exchange, coroutines, lent, tests)
     client.answer_back = backs.answer
     client.notes.effects = {
         WROTE: backs.take_over,

@@ -6,22 +6,13 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from .borrowed_kinds import (
-    LIFE,
-    TOKEN,
-    CallBack,
-    Items,
-    Life,
-    error_class,
-    object_class,
-)
+from .borrowed_functions import TOKEN, Ask, CallBack, async_function
+from .borrowed_kinds import LIFE, Items, Life, Opaque, error_class, object_class
 from .described import CONTENTS, MUTABLE_CONTENTS
 from .protocol import CLASS_BACK, DO_BACK
 from .write_back import write_back
 
 __all__ = ["Borrowings"]
-
-Ask = Callable[..., Any]
 
 
 class Borrowings:
@@ -39,11 +30,16 @@ class Borrowings:
 
     def function(self, token: int, about: dict[str, Any]) -> Any:
         """A function of the driver's."""
-        return self._known(token) or self._keep(token, CallBack(token, self.ask, about))
+        make = async_function if about.pop("is_async") else CallBack
+        return self._known(token) or self._keep(token, make(token, self.ask, about))
 
     def items(self, token: int) -> Any:
         """An iterator of the driver's."""
         return self._known(token) or self._keep(token, Items(token, self.ask))
+
+    def opaque(self, token: int) -> Any:
+        """Something of the driver's that is nothing but itself."""
+        return self._known(token) or self._keep(token, Opaque(token))
 
     def object(self, token: int, class_token: int, content: Any) -> Any:
         """An object of a test's class; `content` is what an immutable built-in type holds."""

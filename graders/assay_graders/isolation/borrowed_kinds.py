@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Protocol
 
+from .borrowed_functions import TOKEN, Ask, CallBack
 from .described import CONTENTS
 from .protocol import CALL_BACK, DO_BACK, NEXT_BACK
 
-__all__ = ["LIFE", "TOKEN", "CallBack", "Items", "Life", "error_class", "object_class", "token_of"]
+__all__ = ["LIFE", "Items", "Life", "Opaque", "error_class", "object_class", "token_of"]
 
-TOKEN = "_assay_token"
 LIFE = "_assay_life"
 _CLASS_TOKEN = "_assay_class_token"
+_FUNCTION = type(lambda: None)
 _CONTENT_TYPES = {kind.__name__: kind for kind in CONTENTS}
-
-Ask = Callable[..., Any]
-"""`ask(word, token, *values)`: the driver's answer, or what it raised."""
 
 
 class Owner(Protocol):
@@ -28,46 +25,17 @@ class Owner(Protocol):
     def write(self, token: int, name: str, value: Any) -> None: ...
 
 
-class CallBack:
-    """A function: it can be called, and says what it says of itself."""
-
-    def __init__(self, token: int, ask: Ask, about: dict[str, Any]) -> None:
-        self._assay_token = token
-        self._ask = ask
-        self._parameters = about.pop("parameters")
-        self._binds = about.pop("binds")
-        vars(self).update(about)
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        return self._ask(CALL_BACK, self._assay_token, args, kwargs)
-
-    def __get__(self, instance: Any, _: Any = None) -> Any:
-        """A function that is one in a class too is a method there."""
-        import types
-
-        is_method = self._binds and instance is not None
-        return types.MethodType(self, instance) if is_method else self
-
-    @property
-    def __signature__(self) -> Any:
-        import inspect
-
-        if self._parameters is None:
-            raise AttributeError("__signature__")
-        return inspect.Signature(
-            [
-                inspect.Parameter(name, inspect._ParameterKind(kind), default=default[0])
-                if default
-                else inspect.Parameter(name, inspect._ParameterKind(kind))
-                for name, kind, default in self._parameters
-            ]
-        )
-
-
 class Life:
     """Dies with the object that has it in its `__dict__`."""
 
     __slots__ = ("__weakref__",)
+
+
+class Opaque:
+    """Nothing but itself."""
+
+    def __init__(self, token: int) -> None:
+        self._assay_token = token
 
 
 class Items:
@@ -104,10 +72,16 @@ class _Class(type):
 def token_of(value: Any) -> int | None:
     """The token of something of the driver's, None for anything else."""
     kind = type(value)
-    if kind is CallBack or kind is Items:
+    if kind is CallBack or kind is Items or kind is Opaque:
         return int(value._assay_token)
     name = TOKEN
-    if kind is not _Class and type(kind) is not _Class and not isinstance(value, BaseException):
+    if kind is _FUNCTION:
+        token = vars(value).get(name)
+        return token if type(token) is int else None
+    if type(kind) is _Class:
+        # Its `__dict__` is that of the test's object.
+        return int(object.__getattribute__(value, name))
+    if kind is not _Class and not isinstance(value, BaseException):
         if not isinstance(value, type):
             return None
         name = _CLASS_TOKEN
@@ -148,15 +122,21 @@ def object_class(owner: Owner, token: int, description: dict[str, Any]) -> type:
         "__getattr__": _read_object,
         "__setattr__": _write_object,
         "__delattr__": _delete,
+        "__dir__": _names,
+        "__dict__": property(_public),
         "__init_subclass__": _no_subclass,
     }
     for special in description["specials"]:
-        namespace[special] = _special(special)
+        namespace[special] = _call if special == "__call__" else _special(special)
     if not description["is_hashable"]:
         namespace["__hash__"] = None
     elif "__eq__" in namespace and "__hash__" not in namespace:
         namespace["__hash__"] = object.__hash__ if base is None else base.__hash__
     return _Class(name, () if base is None else (base,), namespace)
+
+
+def _call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+    return type(self)._assay_owner.ask(CALL_BACK, token_of(self), args, kwargs)
 
 
 def _special(name: str) -> Any:
@@ -186,6 +166,15 @@ def _read_error(self: Any, name: str) -> Any:
 
 def _write_object(self: Any, name: str, value: Any) -> None:
     type(self)._assay_owner.write(token_of(self), name, value)
+
+
+def _names(self: Any) -> Any:
+    return type(self)._assay_owner.ask(DO_BACK, token_of(self), "names", ["all"])
+
+
+def _public(self: Any) -> dict[str, Any]:
+    owner, token = type(self)._assay_owner, token_of(self)
+    return {name: owner.read(token, name) for name in owner.ask(DO_BACK, token, "names", ["own"])}
 
 
 def _delete(self: Any, name: str) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import collections.abc
 import sys
 from typing import Any
 
 from ..wire.stdlib import BUILTIN_TYPES
 
 __all__ = [
+    "ABSTRACT",
     "CONTENTS",
     "MUTABLE_CONTENTS",
     "SPECIALS",
@@ -41,13 +43,23 @@ CONTENTS: tuple[type, ...] = (str, bytes, int, float, complex, tuple, frozenset)
 MUTABLE_CONTENTS: tuple[type, ...] = (dict, list, set, bytearray)
 
 
+_ABSTRACT_NAMES = (
+    *("Sequence", "MutableSequence", "Set", "MutableSet", "Mapping", "MutableMapping"),
+    *("MappingView", "KeysView", "ItemsView", "ValuesView", "Generator"),
+)
+ABSTRACT: dict[str, Any] = {name: getattr(collections.abc, name) for name in _ABSTRACT_NAMES}
+"""Abstract classes that a class counts as by saying so, and not by what methods it has."""
+
+
 def describe_class(kind: type) -> list[Any]:
     """Name, module, qualified name, whether that leads to it, special methods, content type,
     who defines `==`, `hash` and `in` ("own", "base" or "object"), and the methods of the
-    content type that the class replaces.
+    content type that the class replaces, the abstract classes of the library's that it counts
+    as, and whether its metaclass decides what its instances are.
     """
     base = content_type(kind)
-    is_whole = base in CONTENTS or issubclass(kind, BaseException)
+    # A tuple itself is described only where it can't be copied: there it has to be asked.
+    is_whole = (base in CONTENTS and kind is not base) or issubclass(kind, BaseException)
     specials = [
         name
         for name in SPECIALS
@@ -67,6 +79,8 @@ def describe_class(kind: type) -> list[Any]:
         _definer(kind, "__hash__"),
         _definer(kind, "__contains__"),
         shadowed,
+        [name for name, abstract in ABSTRACT.items() if _is_virtually(kind, abstract)],
+        type(kind).__instancecheck__ is not type.__instancecheck__,
     ]
 
 
@@ -132,6 +146,13 @@ def found_by(module: str, qualified: str) -> Any:
     for part in qualified.split("."):
         found = getattr(found, part, None)
     return found
+
+
+def _is_virtually(kind: type, abstract: type) -> bool:
+    try:
+        return issubclass(kind, abstract)
+    except Exception:
+        return False
 
 
 def _has(kind: type, name: str) -> bool:

@@ -46,7 +46,7 @@ def _run(runner: Any, config: dict[str, Any], wire: int, report: int) -> int:
     if is_taken:
         client.refuse("name-taken", by_test=True)
     exchange = assembled(client, config, modules)
-    sys.meta_path.insert(0, CandidateFinder(exchange, modules))
+    sys.meta_path.insert(0, CandidateFinder(exchange, modules, config["exports"]))
     recorder = Recorder(client.noted)
     run_on(config["processor"])
     code = 1

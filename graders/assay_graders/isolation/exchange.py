@@ -23,7 +23,7 @@ _NEVER = frozenset(
         *("pytestmark", "load_tests", "collect_ignore", "collect_ignore_glob"),
         *("setUpModule", "tearDownModule", "setup_module", "teardown_module", "setup_function"),
         *("teardown_function", "setup_method", "teardown_method", "setup_class"),
-        *("teardown_class",),
+        *("teardown_class", "_mock_name"),
     }
 )
 
@@ -41,6 +41,8 @@ def is_never_answered(name: str) -> bool:
     """Whether tools ask for an attribute of this name, so that no candidate may answer it."""
     return name in _NEVER or name.startswith(("_pytest", "pytest_", "_assay"))
 
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 _NO_KEYWORDS: tuple[str, list[Any]] = ("d", [])
 
@@ -78,18 +80,19 @@ class Exchange:
         self.watched = Watched(client.written)
         self.adapters: Keys = _NoKeys()
         self.end_of_test: Callable[[], None] = lambda: None
+        self.came_of: Callable[[Any, Arguments], None] = lambda value, arguments: None
 
     def ask(self, word: str, target: Any, *operands: Any) -> Any:
         """The value of one operation on a proxy."""
         self.client.uses(_FEATURES.get(word, "special-methods"))
-        return self._value(self._asked(word, target, *operands)[0])
+        return self.take(self._asked(word, target, *operands)[0])
 
     def read(self, target: Any, name: str, *, feature: str = "attributes") -> Any:
         """An attribute of a proxy."""
         if is_never_answered(name):
             raise AttributeError(name)
         self.client.uses(feature)
-        value = self._value(self._asked("get", target, name)[0])
+        value = self.take(self._asked("get", target, name)[0])
         self.known.found_at(target, name, value)
         return value
 
@@ -98,7 +101,7 @@ class Exchange:
         if is_never_answered(name):
             raise KeyError(name)
         self.client.uses("attributes")
-        return self._value(self._asked("raw", target, name)[0])
+        return self.take(self._asked("raw", target, name)[0])
 
     def set(self, target: Any, name: str, value: Any, *, by_test: bool = False) -> None:
         """Set an attribute of a proxy, where the task allows its level."""
@@ -129,14 +132,28 @@ class Exchange:
         target_tree, args_tree = client.reference(target), client.encode(list(args))
         kwargs_tree = client.encode(kwargs) if kwargs else _NO_KEYWORDS
         tree, changed = self._answered("call", target_tree, args_tree, kwargs_tree)
+        self.take_over((args, kwargs), changed)
+        for argument in (*args, *kwargs.values()) if kwargs else args:
+            self.watched.add_argument(argument)
+        value = self.take(tree)
+        self.came_of(value, (args, kwargs))
+        return value
+
+    def take(self, tree: Any) -> Any:
+        """A value that the candidate gave."""
+        value = self.client.decode(tree)
+        self.watched.add_result(value)
+        return value
+
+    def take_over(self, arguments: Arguments, changed: Any) -> None:
+        """Give arguments the content that the candidate's copies have now."""
+        if type(changed) is not list:
+            raise self.client.lose_protocol()
         if changed:
             self.client.uses("write-back")
             with self.watched.taking_over():
                 for change in changed:
-                    self._take_over(args, kwargs, change)
-        for argument in (*args, *kwargs.values()) if kwargs else args:
-            self.watched.add_argument(argument)
-        return self._value(tree)
+                    self._take_over(*arguments, change)
 
     def end_test(self, function: Any) -> None:
         """Refuse what a test did to containers that crossed the wire; they are forgotten.
@@ -163,11 +180,6 @@ class Exchange:
         if len(parts) != 2 or type(parts[1]) is not list:
             raise self.client.lose_protocol()
         return parts[0], parts[1]
-
-    def _value(self, tree: Any) -> Any:
-        value = self.client.decode(tree)
-        self.watched.add_result(value)
-        return value
 
     def _take_over(self, args: tuple[Any, ...], kwargs: dict[str, Any], change: Any) -> None:
         if type(change) is not list or len(change) != 2:

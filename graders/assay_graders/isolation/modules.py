@@ -6,6 +6,7 @@ import without it: a candidate never replaces the standard library or a helper o
 
 from __future__ import annotations
 
+import dis
 import importlib.machinery
 import sys
 import types
@@ -17,6 +18,10 @@ from .raw_names import RawNames
 from .refusals import Refusal
 
 __all__ = ["CandidateFinder", "without_those_found_here"]
+
+
+_STAR = 2
+"""Number of the operation that `import *` is, from Python 3.12 on."""
 
 
 class CandidateModule(types.ModuleType):
@@ -48,6 +53,15 @@ class CandidateModule(types.ModuleType):
             super().__delattr__(name)
 
 
+def _is_starred(frame: types.FrameType) -> bool:
+    """Whether an attribute is read by `from module import *`, and not by the test itself."""
+    if frame.f_code.co_name == "_handle_fromlist":
+        return True
+    code, at = frame.f_code.co_code, frame.f_lasti
+    name = dis.opname[code[at]]
+    return name == "IMPORT_STAR" or (name == "CALL_INTRINSIC_1" and code[at + 1] == _STAR)
+
+
 def _own_names(module: types.ModuleType) -> dict[str, Any]:
     descriptor: Any = vars(types.ModuleType)["__dict__"]
     return descriptor.__get__(module)  # type: ignore[no-any-return]
@@ -62,11 +76,17 @@ def _raw_names(module: types.ModuleType) -> Any:
 
 
 class CandidateFinder:
-    """Finder and loader of exactly the `modules`; True for a package."""
+    """Finder and loader of exactly the `modules`; True for a package.
 
-    def __init__(self, exchange: Exchange, modules: dict[str, bool]) -> None:
+    `exports` are the names that `from module import *` gives.
+    """
+
+    def __init__(
+        self, exchange: Exchange, modules: dict[str, bool], exports: dict[str, list[str]]
+    ) -> None:
         self.exchange = exchange
         self._modules = modules
+        self._exports = exports
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: Any = None
@@ -87,9 +107,16 @@ class CandidateFinder:
 
     def attribute(self, module: types.ModuleType, name: str) -> Any:
         """An attribute of the worker's module."""
-        if name == "__all__":
-            raise self._refused("star-import")
+        if name == "__all__" and _is_starred(sys._getframe(2)):
+            return self._exported(module)
         return self.exchange.read(module, name, feature="modules")
+
+    def _exported(self, module: types.ModuleType) -> list[str]:
+        """The fixture's names that the candidate has; its own list counts for nothing."""
+        names = self._exports.get(module.__name__)
+        if names is None:
+            raise self._refused("star-import")
+        return [name for name in names if hasattr(module, name)]
 
     def is_own(self, module: types.ModuleType, name: str, value: Any = None) -> bool:
         """Whether the import system sets this on a proxy: its own names and submodules.

@@ -18,6 +18,7 @@ from .borrowed_files import BorrowedFiles, is_borrowed_file
 from .borrowed_kinds import token_of
 from .described import CONTENTS, content_type, found_by, plain_content
 from .protocol import FILE, FREE, WROTE
+from .turns import is_awaitable
 
 __all__ = ["Objects"]
 
@@ -41,6 +42,8 @@ class Objects:
         self._objects: dict[int, Any] = {}
         self._sent: dict[int, int] = {}
         self._last = 0
+        self.awaited: Callable[[int], Any] = int
+        """Gives the coroutine that stands for one of the driver's."""
 
     def number(self, value: Any) -> int:
         """The number of an object, which is kept until the driver has dropped all it was sent."""
@@ -128,6 +131,9 @@ class Objects:
             return self.class_payload(value)
         if isinstance(value, BaseException):
             return self.exception_payload(value)
+        if is_awaitable(value):
+            names = (getattr(value, name, "") for name in ("__name__", "__qualname__"))
+            return ["w", self.number(value), *map(self._codec.encode, names)]
         kind = ["c", self.number(type(value))]
         return ["o", self.number(value), kind, self._content(value)]
 
@@ -180,8 +186,12 @@ class Objects:
             return operator.attrgetter(payload[2])(importlib.import_module(payload[1]))
         if word == "call":
             return self.borrowed.function(payload[1], self.value(payload[2]))
+        if word == "await":
+            return self.awaited(payload[1])
         if word == "items":
             return self.borrowed.items(payload[1])
+        if word == "opaque":
+            return self.borrowed.opaque(payload[1])
         if word == "class":
             return self.borrowed.class_of(payload[1])
         if word == "object":

@@ -14,11 +14,11 @@ from typing import Any
 
 from .bound import exchange, refused
 from .comparing import TYPES, contains, equal, hash_of, not_equal, ordered
-from .described import MUTABLE_CONTENTS
+from .described import ABSTRACT, MUTABLE_CONTENTS
 from .raw_names import RawNames
-from .stand_ins import StandIn, stand_in_of
+from .stand_ins import StandIn, known_stand_in, stand_in_of
 
-__all__ = ["CandidateClass", "new_class"]
+__all__ = ["CandidateClass", "new_class", "real_class"]
 
 _ORDER = ("__lt__", "__le__", "__gt__", "__ge__")
 _OPERATORS = tuple(
@@ -29,11 +29,12 @@ _OPERATORS = tuple(
     )
     for prefix in ("", "r", "i")
 )
-_ASYNC = ("__await__", "__aiter__", "__anext__", "__aenter__", "__aexit__")
 _NULLARY = (
     *("len", "iter", "next", "reversed", "bool", "int", "float", "index", "complex", "neg"),
     *("pos", "abs", "invert", "trunc", "floor", "ceil", "bytes", "fspath", "enter", "dir"),
+    *("aiter", "anext", "aenter"),
 )
+_MUTABLE = frozenset(kind.__name__ for kind in MUTABLE_CONTENTS)
 _WITH_OPERANDS = ("getitem", "setitem", "delitem", "round", "format")
 
 
@@ -70,6 +71,17 @@ class CandidateClass(type):
     def __contains__(cls, item: Any) -> bool:
         raise refused("contains")
 
+    def __instancecheck__(cls, instance: Any) -> bool:
+        """As the candidate's metaclass says, of its own objects alone."""
+        if type.__instancecheck__(cls, instance):
+            return True
+        if not exchange().known.is_candidates(instance):
+            return False
+        stand_in = known_stand_in(cls)
+        if stand_in is None or not stand_in.decides_instances:
+            return False
+        return exchange().ask("isinstance", instance, cls) is True
+
 
 def _raw_names(cls: type) -> RawNames:
     return RawNames(cls, type.__dict__["__dict__"].__get__(cls), exchange())
@@ -78,6 +90,14 @@ def _raw_names(cls: type) -> RawNames:
 def new_class(stand_in: StandIn, bases: tuple[type, ...]) -> type:
     """The driver's class for a class of the candidate's."""
     namespace = _namespace(stand_in, bases)
+    made = _made(stand_in, bases, namespace)
+    for name in stand_in.abstract:
+        if not issubclass(made, ABSTRACT[name]):
+            ABSTRACT[name].register(made)
+    return made
+
+
+def _made(stand_in: StandIn, bases: tuple[type, ...], namespace: dict[str, Any]) -> type:
     for tried in (bases, bases[:1], ()):
         try:
             return CandidateClass(stand_in.name, tried, dict(namespace))
@@ -105,6 +125,8 @@ def _namespace(stand_in: StandIn, bases: tuple[type, ...]) -> dict[str, Any]:
         found |= {"__slots__": slots, "__str__": _nullary("str"), "__repr__": _nullary("repr")}
     for name in stand_in.specials:
         found[name] = _special(name)
+    if stand_in.content in _MUTABLE:
+        found["__class__"] = property(_class_shown)
     if not is_error and "__slots__" not in found:
         found["__dict__"] = property(functools.partial(_read_own, "__dict__"))
     own = ("__doc__", "__module__") if stand_in.is_function else ("__doc__",)
@@ -114,6 +136,32 @@ def _namespace(stand_in: StandIn, bases: tuple[type, ...]) -> dict[str, Any]:
         found["__str__"] = _error_text
     found |= {"__eq__": equal, "__ne__": not_equal, "__hash__": hash_of(stand_in)}
     return found
+
+
+def _class_shown(self: Any) -> type:
+    kind: Any = type(self)
+    return _disguise(kind)
+
+
+_REAL: dict[type, type] = {}
+
+
+@functools.cache
+def _disguise(kind: Any) -> type:
+    """What `isinstance` is told an object is: its class, and the built-in type it derives from.
+
+    No object is really of it, since its content would be a copy that nobody keeps up to date.
+    """
+    base = TYPES[stand_in_of(kind).content]
+    names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    made = type.__new__(CandidateClass, kind.__name__, (kind, base), names)
+    _REAL[made] = kind
+    return made
+
+
+def real_class(kind: Any) -> Any:
+    """The class of which a value of `__class__` tells, itself if it is no such value."""
+    return _REAL.get(kind, kind)
 
 
 def _special(name: str) -> Callable[..., Any]:
@@ -132,10 +180,13 @@ def _special(name: str) -> Callable[..., Any]:
         return _nullary(word)
     if word in _WITH_OPERANDS:
         return lambda self, *operands: exchange().ask(word, self, *operands)
-    code = "async" if name in _ASYNC else "operator"
+    if name == "__await__":
+        return _await
+    if name == "__aexit__":
+        return _leave
 
     def refuse(self: Any, *_: Any) -> Any:
-        raise refused(code)
+        raise refused("operator")
 
     return refuse
 
@@ -194,4 +245,14 @@ def _exit(self: Any, kind: Any, error: Any, _: Any) -> bool:
         exchange().ask("exit", self, None)
         return False
     held_back = exchange().ask("exit", self, error) is True
+    return held_back and isinstance(error, Exception) and not isinstance(error, AssertionError)
+
+
+def _await(self: Any) -> Any:
+    return exchange().ask("await", self).__await__()
+
+
+async def _leave(self: Any, kind: Any, error: Any, _: Any) -> bool:
+    """As `_exit`, for `async with`."""
+    held_back = await exchange().ask("aexit", self, error) is True
     return held_back and isinstance(error, Exception) and not isinstance(error, AssertionError)

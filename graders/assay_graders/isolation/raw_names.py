@@ -7,6 +7,7 @@ it would give: a `staticmethod` or a property, for example.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import ModuleType
 from typing import Any
 
 from .exchange import Exchange
@@ -28,12 +29,27 @@ class RawNames(Mapping[str, Any]):
         self._exchange = exchange
 
     def __getitem__(self, name: str) -> Any:
-        if name in _OF_PYTHON or name.startswith("_assay"):
+        is_known = isinstance(self._target, ModuleType) or self._is_candidates()
+        if name in _OF_PYTHON or name.startswith("_assay") or not is_known:
             return self._own[name]
         return self._exchange.raw(self._target, name)
+
+    def _is_candidates(self) -> bool:
+        """Not so while the class is being made."""
+        return self._exchange.known.is_candidates(self._target)
+
+    def __contains__(self, name: object) -> bool:
+        # Abstract classes look for special methods so, and those are known here.
+        if isinstance(name, str) and name.startswith("__") and name.endswith("__"):
+            return name in self._own
+        return super().__contains__(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._own)
 
     def __len__(self) -> int:
         return len(self._own)
+
+    def copy(self) -> dict[str, Any]:
+        """The proxy's own names, as every `__dict__` can be copied."""
+        return dict(self._own)

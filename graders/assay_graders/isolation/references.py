@@ -18,16 +18,15 @@ from .client import Client
 from .described import CONTENTS
 from .library import library_error
 from .places import Places
-from .proxies import CandidateClass, new_class
+from .proxies import CandidateClass, new_class, real_class
+from .refusals import CandidateError
 from .stand_ins import StandIn, keep, read_stand_in
+from .test_side import is_public
 
-__all__ = ["CandidateError", "References"]
+__all__ = ["References"]
 
 _DEEPEST_HIERARCHY = 50
-
-
-class CandidateError(Exception):
-    """An exception of the candidate's that is not allowed to be what it is."""
+_LONGEST_NAME = 500
 
 
 class References:
@@ -39,6 +38,7 @@ class References:
         self._modules = modules
         self.places = Places()
         self._ways: dict[tuple[str, str], type] = {}
+        self.coroutine: Callable[[str, str], Any] = _no_coroutine
         self._depth = 0
 
     def is_candidates(self, value: Any) -> bool:
@@ -72,6 +72,9 @@ class References:
         if isinstance(value, types.ModuleType) and value.__name__ in self._modules:
             return ["m", value.__name__]
         place = self.places.of(value)
+        if place is None and isinstance(value, CandidateClass):
+            value = real_class(value)
+            place = self.places.of(value)
         if place is None:
             if isinstance(value, CandidateClass) or isinstance(type(value), CandidateClass):
                 raise self._client.refuse("subclass", by_test=True)
@@ -197,6 +200,16 @@ class References:
         self.places.register("e", number, error).text = words
         return error
 
+    def _coroutine(self, number: Any, name: Any, qualified: Any) -> Any:
+        known = self._known(number)
+        if known is not None:
+            return known
+        if type(name) is not str or type(qualified) is not str:
+            raise WireFault("a coroutine has no name")
+        made = self.coroutine(name[:_LONGEST_NAME], qualified[:_LONGEST_NAME])
+        self.places.register("o", number, made)
+        return made
+
     def _known(self, number: Any) -> Any:
         if type(number) is not int or number <= 0:
             raise WireFault("a number of an object is none")
@@ -211,8 +224,13 @@ class References:
         ("c", 1): _class,
         ("o", 3): _object,
         ("s", 3): _library_error,
+        ("w", 3): _coroutine,
         ("e", 5): _error,
     }
+
+
+def _no_coroutine(name: str, qualified: str) -> Any:
+    raise WireFault("a coroutine where none can be awaited")
 
 
 def _can_be_base(base: Any) -> bool:
@@ -237,7 +255,7 @@ def _raised(made: type, args: list[Any], text: str, attributes: dict[Any, Any]) 
         if attributes or isinstance(made, CandidateClass):
             create: Any = made.__new__
             error: BaseException = create(made, *args)
-            vars(error).update((k, v) for k, v in attributes.items() if type(k) is str)
+            vars(error).update((k, v) for k, v in attributes.items() if is_public(k))
             return error
         plain: BaseException = made(*args)
         return plain

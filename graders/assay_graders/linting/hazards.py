@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator, Sequence
 
 from attrs import frozen
@@ -40,6 +41,7 @@ _BY_NAME = {
         *("concurrent.futures.ThreadPoolExecutor", "multiprocessing.pool.ThreadPool"),
         *("multiprocessing.dummy.*", "asyncio.to_thread"),
     ),
+    "freezes-clock": ("freezegun.freeze_time", "time_machine.travel"),
     "seeds-random": ("random.seed", "random.setstate", "numpy.random.seed"),
     "process-state": (
         *("os.chdir", "os.fchdir", "os.putenv", "os.unsetenv", "os.umask", "os.environ.update"),
@@ -59,6 +61,8 @@ _STATE = {
     "monkeypatch.chdir": "cwd",
     "sys.argv": "argv",
     "sys.stdin": "stdin",
+    "builtins.input": "stdin",
+    "freezegun.freeze_time": "clock",
     "sys.path": "",
     "random.seed": "random",
     "random.setstate": "random",
@@ -89,6 +93,7 @@ class Broken:
     rule: str
     unless_forwarded: str = ""
     until_level: int = NO_LEVEL
+    only_in_process: bool = False
 
 
 def broken_by(node: ast.AST, origins: Origins) -> Iterator[Broken]:
@@ -96,7 +101,8 @@ def broken_by(node: ast.AST, origins: Origins) -> Iterator[Broken]:
     if isinstance(node, ast.ImportFrom):
         is_star = any(alias.name == "*" for alias in node.names)
         if is_star and not node.level and origins.is_candidates(node.module or ""):
-            yield Broken("star-import")
+            is_known = node.module in origins.theirs.exports
+            yield Broken("star-import", only_in_process=is_known)
     elif isinstance(node, ast.ClassDef):
         if origins.mentions(*node.bases):
             yield Broken("subclass")
@@ -156,8 +162,10 @@ def _patched(node: ast.Call, name: str, origins: Origins) -> Iterator[Broken]:
         yield Broken("replaces-attribute", until_level=SETTING)
     elif last == "syspath_prepend":
         yield Broken("process-state")
-    else:
+    elif _state_of(target or named) is not None:
         yield from _of_state(target or named)
+    elif (target or named).partition(".")[0] in sys.stdlib_module_names:
+        yield Broken("patches-library")
 
 
 def _written(targets: Sequence[ast.expr], origins: Origins) -> Iterator[Broken]:

@@ -22,7 +22,7 @@ PYTHON_RULES: tuple[LintRule, ...] = (
     LintRule(
         "star-import",
         _HAZARD,
-        "The candidate decides which names the test gets, and can replace any that it uses.",
+        "The candidate decides which names the test gets; isolated mode takes the fixture's alone.",
         "Import the names that the test needs, one by one.",
     ),
     LintRule(
@@ -96,6 +96,18 @@ PYTHON_RULES: tuple[LintRule, ...] = (
         _UNSUPPORTED,
         "Calls of the candidate from another thread of the test are refused.",
         "Call from the test's own thread, or start the threads in the fixture's code.",
+    ),
+    LintRule(
+        "patches-library",
+        _UNSUPPORTED,
+        "What the test replaces in Python's library is not replaced in the candidate's process.",
+        "Pass what is to be replaced as an argument.",
+    ),
+    LintRule(
+        "freezes-clock",
+        _UNSUPPORTED,
+        "The candidate reads the clock of another process, where time goes on.",
+        "Name clock in the grader's forward, or pass the time as an argument.",
     ),
     LintRule(
         "seeds-random",

@@ -54,6 +54,8 @@ function run(work, self, context, done, note, names) {
     notes.end(note, names);
     if (!note.isClean) throw new Error(`the test can't be judged: ${note.reported.codes.join(", ")}`);
   };
+  // Whoever waits for a test that its runner has given up, waits for nothing.
+  context.signal?.addEventListener("abort", () => after(undefined));
   const after = (error) => {
     try {
       end();
