@@ -177,8 +177,6 @@ export class Client {
     const [number, word, token, trees, exported] = message;
     if (message.length !== 5 || !Array.isArray(trees)) throw this.lose("protocol");
     this.#read(() => this.peer.exported(exported));
-    this.note.use("callbacks");
-    this.note.calledBack = true;
     this.#answering++;
     let answer;
     try {

@@ -27,6 +27,7 @@ export class Objects {
     this.#options = {
       nan,
       functions: false,
+      searches: false,
       special: (value, encoder) => this.#special(value, encoder),
       other: (value, encoder) => this.#reference(value, encoder),
       resolve: (payload, decoder) => this.#resolve(payload, decoder),

@@ -31,6 +31,7 @@ export class References {
     this.#options = {
       nan,
       functions: true,
+      takesFunctions: false,
       special,
       other: (value, encoder) => this.#other(value, encoder),
       resolve: (payload, decoder) => this.#resolve(payload, decoder),
