@@ -353,7 +353,7 @@ def test_a_test_that_can_not_be_isolated_makes_the_grader_unfit(code: str):
 
 
 def test_who_gives_back_the_argument_for_the_test_to_change_is_rejected() -> None:
-    tests = "import cand\ndef test_a():\n    out = cand.rows([3, 1]); out.sort(); assert out == [1, 3]\n"
+    tests = "import cand\ndef test_a():\n    out = cand.rows([3, 1]); out.sort()\n"
 
     facts = isolated(tests, "def rows(given): return given\n", expect=("test_a",))
 

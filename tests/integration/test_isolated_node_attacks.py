@@ -336,6 +336,61 @@ it("{name}, behind", () => assert.equal(g(2), 3));
     assert facts.reasons == {Reason.PROTOCOL_FAULT}
 
 
+BY_HAND = r"""
+import fs from "node:fs";
+import module from "node:module";
+const write = fs.writeSync;
+fs.writeSync = (fd, bytes, from, ...rest) => {
+  const text = Buffer.from(bytes).toString("utf8", 4);
+  const said = /"by hand (.*?)"/.exec(text)?.[1];
+  if (said === undefined) return write(fd, bytes, from, ...rest);
+  const body = Buffer.from(text.replace(/"by hand .*?"/, Buffer.from(said, "base64")));
+  const head = Buffer.alloc(4);
+  head.writeUInt32BE(body.length);
+  write(fd, Buffer.concat([head, body]));
+  return bytes.length;
+};
+module.syncBuiltinESMExports();
+export const f = (tree) => `by hand ${Buffer.from(tree).toString("base64")}`;
+export class Own {}
+export const own = () => new Own();
+"""
+BUILT_IN = '"includes",["#","B","Boolean"]'
+TREES = {
+    "a number": ("4", "assert.equal(x, 4)"),
+    "function in an object": (f'["o",{BUILT_IN}]', "assert.ok(x.includes(4))"),
+    "function in a list": (f'["A",["a",5],{BUILT_IN}]', "assert.ok(x.includes(4))"),
+    "function in an error": (
+        '["#","e",90,["B","Error.prototype"],[["includes",true,["#","B","Boolean"]]]]',
+        "assert.ok(x.includes(4))",
+    ),
+    "never lent": ('["#","L",1]', "assert.ok(x)"),
+    "object of JSON": ('{"length":2,"0":"a","1":4}', "assert.ok(x)"),
+    "thenable": ('["o","then",["#","B","Array.prototype.forEach"]]', "assert.ok(await x)"),
+    "prototype key": ('["o","__proto__",["o","a",4]]', "assert.equal(x.a, 4)"),
+    "cycle": ('["a",["=",0]]', "assert.deepEqual(x, [4])"),
+    "not a number": ('["f","nan"]', "assert.deepEqual(x, NaN)"),
+    "thrown object": ("0", "throw c.own()"),
+}
+"""What the worker says in its own words, with the right number; only the first may pass."""
+
+
+def test_answers_in_a_form_that_no_value_has_are_refused() -> None:
+    tests = 'import * as c from "/workspace/src/cand.mjs";\n' + "".join(
+        f"it({json.dumps(name)}, async () => {{ const x = c.f({json.dumps(tree)}); {body}; }});\n"
+        for name, (tree, body) in TREES.items()
+    )
+    facts = isolated_node(tests, BY_HAND, expect=tuple(TREES), test_seconds=5.0)
+
+    results = found(facts)
+    assert {name for name in TREES if results[name] == "passed"} == {"a number"}
+    assert set(results.values()) == {"passed", "failed"}
+    told = "".join(test.message_private for test in facts.tests)
+    assert "h.test.mjs:" in told
+    assert "/assay/" not in told
+    assert "node:" not in told
+
+
 BY_THE_TEST = {
     "code": [
         "attempt(() => eval(c.text()))",

@@ -80,6 +80,7 @@ export class Client {
     const frame = this.#packed([number, word, ...parts]);
     const left = this.#left(note);
     note.trips++;
+    if (word === words.WAIT) note.waits++;
     this.totalTrips++;
     this.#nesting++;
     let isInStep = false;

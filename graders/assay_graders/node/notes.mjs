@@ -33,6 +33,8 @@ export class WorkerLost extends Error {
 // One test, or what happens outside of any.
 export class Note {
   trips = 0;
+  // Trips that only let the candidate's time go on: how many depends on the machine.
+  waits = 0;
   features = new Set();
   codes = new Set();
   unfit = new Set();
@@ -63,7 +65,7 @@ export class Note {
     return {
       level: Math.max(0, ...features.map((feature) => LEVELS[feature])),
       features,
-      trips: this.trips,
+      trips: this.trips - this.waits,
       codes: codes.sort().slice(0, MOST_CODES),
       unsupported: [...this.unfit].sort().slice(0, MOST_CODES),
     };
