@@ -83,6 +83,24 @@ def test_visible_tests_are_taken_from_the_fixture_and_import_the_candidate():
     assert (facts.passed, facts.trust) == (True, Trust.TAMPER_EVIDENT)
 
 
+def test_where_the_fixture_fails_nothing_changed_modules_are_emptied():
+    if "node" in runtime().unavailable:
+        pytest.skip(runtime().unavailable["node"])
+    options = NodeTestOptions(
+        ("tests/calc.test.mjs",),
+        ("tests/calc.test.mjs > mul",),
+        roots=("src",),
+        mode="tamper-evident",
+    )
+    fixture = {**FIXTURE, "src/calc.mjs": RIGHT}
+
+    facts = grade(
+        GRADERS["node-test"], options, {**FIXTURE, "src/calc.mjs": f"{RIGHT}//\n"}, fixture=fixture
+    )
+
+    assert (facts.passed, facts.trust, facts.codes) == (True, Trust.TAMPER_EVIDENT, ())
+
+
 NO_ASSERTIONS = """
 import assert from "node:assert/strict";
 for (const name of Object.keys(assert)) {
