@@ -118,11 +118,11 @@ LEVELS = {
     "functions": 0,
     "data": 0,
     "errors > own": 2,
-    "errors > of calls": 1,
+    "errors > of calls": 2,
     "iteration": 1,
     "objects": 2,
     "closures": 2,
-    "waiting": 1,
+    "waiting": 2,
     "handed over": 3,
     "written back": 4,
     "live bindings": 0,
@@ -338,6 +338,10 @@ it("a changed result of a promise", async () => {
   const found = await c.retry(() => [1], 1);
   found.push(2);
 });
+it("frozen objects", () => {
+  assert.ok(Object.isFrozen(c.pi) && !Object.isFrozen(c.counts));
+  assert.throws(() => { c.pi.value = 4; }, TypeError);
+});
 it("exported objects", () => {
   assert.deepEqual(c.counts, { n: 0 });
   c.count();
@@ -421,11 +425,18 @@ def test_a_file_that_leaves_or_does_not_load_costs_its_own_tests_only() -> None:
         "a.test.mjs": imports + 'test("a", () => f(1));\nprocess.exit(0);\n',
         "b.test.mjs": imports + 'test("b", () => f(1));\nimport "./none.mjs";\n',
         "c.test.mjs": imports + 'test("c", () => f(1));\n',
+        "e.test.mjs": imports
+        + 'import { describe } from "node:test";\ndescribe("s", () => {\n test("e", () => f(1));'
+        + ' throw Object.assign(new Error("x"), f({ code: "ERR_TEST_FAILURE",'
+        + ' failureType: "subtestsFailed" }));\n});\n',
+        "f.test.mjs": imports
+        + 'test("f", () => { setTimeout(() => { throw new Error("x"); }, 5); });\n',
         "d.test.mjs": 'import "/workspace/src/bad.mjs";\n' + imports + 'test("d", () => f(1));\n',
     }
+    names = {"e": "s > e"}
     options = grader.Options(
-        tests=tuple(hidden),
-        expect=tuple(f"{file} > {file[0]}" for file in hidden),
+        tests=tuple(sorted(hidden)),
+        expect=tuple(f"{file} > {names.get(file[0], file[0])}" for file in sorted(hidden)),
         hidden=True,
         roots=("src",),
         mode="isolated",
@@ -435,7 +446,10 @@ def test_a_file_that_leaves_or_does_not_load_costs_its_own_tests_only() -> None:
     facts = grade(grader, options, tree, hidden=hidden, role=GraderRole.HIDDEN)
 
     results = [test.outcome.value for test in facts.tests]
-    assert results[:4] == ["missing", "error", "passed", "error"], private(facts)
+    assert results[:6] == ["missing", "error", "passed", "error", "failed", "passed"]
+    failed = {test.id for test in facts.tests if test.outcome.value == "error"}
+    assert {f"{letter}.test.mjs" for letter in "bdef"} <= failed, private(facts)
+    assert not facts.passed
 
 
 def test_limits_of_one_call_and_of_one_test() -> None:

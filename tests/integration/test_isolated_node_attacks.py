@@ -374,3 +374,40 @@ def test_a_test_that_can_not_be_isolated_makes_the_grader_unfit(where: str) -> N
 
     with pytest.raises(GraderUnfit, match=f"{problem} isolated: (code|subprocess)"):
         isolated_node(f"{line}{HEAD}it('a', () => {{ {body}; }});", SOURCE, expect=("a",))
+
+
+PLANTED = {
+    "package.json": '{"type": "module", "imports": {"#cand": "./src/forged.mjs"},'
+    ' "exports": "./src/forged.mjs", "name": "cand", "scripts": {"test": "true"}}',
+    "node.config.json": '{"nodeOptions": {"import": ["/workspace/src/forged.mjs"]}}',
+    ".npmrc": "node-options=--import=/workspace/src/forged.mjs\nscript-shell=/bin/true\n",
+    "src/forged.mjs": "process.exit(0);\n",
+    "src/assert.mjs": "export default () => {};\n",
+    "src/test.js": "module.exports = () => {};\n",
+    "tests/helper.mjs": "export const expected = 5;\n",
+}
+
+
+def test_planted_files_change_nothing_for_the_tests() -> None:
+    tests = """
+import { f } from "/workspace/src/cand.mjs";
+import fs from "node:fs";
+it("wrong", () => assert.equal(f(2), 3));
+it("right", () => assert.equal(f(2), 2));
+it("alias", async () => assert.equal((await import("#cand")).f(2), 2));
+it("nothing planted", () => assert.deepEqual(fs.readdirSync("/workspace"), ["README.md"]));
+"""
+    source = """
+import module from "node:module";
+module.register("data:text/javascript,export const resolve = () => ({ url: 'node:fs' })");
+export const f = (n) => n;
+"""
+    names = ("wrong", "right", "alias", "nothing planted")
+
+    facts = isolated_node(
+        tests, source, expect=names, tree=PLANTED, added=(*PLANTED, "src/cand.mjs")
+    )
+
+    results = found(facts)
+    assert results["wrong"] == results["alias"] == "failed"
+    assert results["nothing planted"] == "passed"

@@ -47,6 +47,10 @@ def containers(inner: st.SearchStrategy[Tree]) -> st.SearchStrategy[Tree]:
     named = st.lists(st.tuples(KEYS, inner), min_size=1, max_size=2).map(flat)
     return st.one_of(
         items,
+        items.map(lambda found: ["z", found]),
+        st.lists(st.tuples(KEYS, inner), min_size=1, max_size=2).map(
+            lambda pairs: ["z", ["O", *flat(pairs)]]
+        ),
         st.tuples(items, named).map(lambda both: ["A", both[0], *both[1]]),
         entries.map(lambda parts: ["o", *parts]),
         entries.map(lambda parts: ["O", *parts]),
@@ -150,7 +154,9 @@ REFUSED = {
     "nothing": b"",
     "no UTF-8": b'"\xff"',
     "a mark at the start": b"\xef\xbb\xbf1",
-    "an unknown tag": b'["z"]',
+    "an unknown tag": b'["x"]',
+    "nothing frozen": b'["z", 1]',
+    "a frozen map": b'["z", ["m"]]',
     "an inherited tag": b'["__proto__"]',
     "a tag of the language": b'["constructor"]',
     "a tag with more": b'["u", 1]',

@@ -35,7 +35,7 @@ def _run(config: dict[str, Any], results: Results, held: list[str]) -> int:
     ids = [test.id for tests in loaded for test in tests]
     results.collected = [text(test) for test in ids]
     Absent.is_running = True
-    run = TestRun(lambda _: contextlib.nullcontext(), ids)
+    run = TestRun(lambda *_: contextlib.nullcontext(), ids)
     chance = random.Random(config["order"])
     try:
         for tests in loaded:

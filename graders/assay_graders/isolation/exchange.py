@@ -96,6 +96,13 @@ class Exchange:
         self.known.found_at(target, name, value)
         return value
 
+    def names(self, target: Any) -> list[str]:
+        """The names that a module has, without those that tools ask for."""
+        found = self.ask("names", target)
+        if type(found) is not list or not all(type(name) is str for name in found):
+            raise self.client.lose_protocol()
+        return [name for name in found if not is_never_answered(name)]
+
     def raw(self, target: Any, name: str) -> Any:
         """What a class itself has under a name, unbound; raises KeyError."""
         if is_never_answered(name):
