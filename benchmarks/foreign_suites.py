@@ -26,13 +26,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support.grading import GRADERS, Kept, grade
 
 from assay.api import GraderRole, GraderUnfit, Limits, TestOutcome
-from assay_graders.isolated import ARTIFACT
+from assay_graders.two_jails import ARTIFACT
 
 __all__ = ["PACKAGES", "Package", "Suite", "measured"]
 
 _IDS = 2_000
 """Ids that are asked for at a time: the list of a grader is bounded."""
-LIMITS = Limits(wall=300.0, cpu=300)
+LIMITS = Limits(wall=200.0, cpu=200)
 
 
 @frozen
@@ -56,8 +56,12 @@ PACKAGES = (
     Package("inflection==0.5.1", "inflection", ".", "test_inflection.py", "pytest"),
     Package("isodate==0.7.2", "isodate", "src", "tests/test_*.py", "pytest"),
     Package("more-itertools==11.2.1", "more_itertools", ".", "tests/test_*.py", "unittest"),
+    Package("num2words==0.5.14", "num2words", ".", "tests/test_*.py", "unittest"),
+    Package("parse==1.22.4", "parse", ".", "tests/test_*.py", "pytest"),
+    Package("ordered-set==4.1.0", "ordered_set", ".", "test/test_*.py", "pytest"),
+    Package("pathspec==1.1.1", "pathspec", ".", "tests/test_*.py", "unittest"),
     Package("toolz==1.2.0", "toolz", ".", "toolz/tests/test_*.py", "pytest", inside=True),
-    Package("webcolors==25.10.0", "webcolors", "src", "tests/test_*.py", "unittest"),
+    Package("webcolors==25.10.0", "webcolors", "src", "tests/test_*.py", "pytest"),
 )
 
 
@@ -83,8 +87,9 @@ def measured(package: Package) -> Suite:
         name, _, version = package.name.partition("==")
         suite = Suite(name, version, package.grader)
         tree, tests = _parts(package, root)
-        for file in sorted(path.relative_to(root).as_posix() for path in root.glob(package.tests)):
-            _measure(package, suite, file, tree, tests)
+        files = tuple(sorted(f.relative_to(root).as_posix() for f in root.glob(package.tests)))
+        for some in [(file,) for file in files] if package.grader == "pytest" else [files]:
+            _measure(package, suite, some, tree, tests)
         return suite
 
 
@@ -122,10 +127,14 @@ def _texts(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def _measure(
-    package: Package, suite: Suite, file: str, tree: dict[str, str], tests: dict[str, str]
+    package: Package,
+    suite: Suite,
+    files: tuple[str, ...],
+    tree: dict[str, str],
+    tests: dict[str, str],
 ) -> None:
-    passing = _passing(package, file, tree, tests)
-    used = {test["id"]: test for test in _isolated(package, file, tree, tests)}
+    passing = _passing(package, files, tree, tests)
+    used = {test["id"]: test for test in _isolated(package, files, tree, tests)}
     passed = {test for test in passing if used.get(test, {}).get("outcome") == "passed"}
     suite.passing += len(passing)
     suite.identical += len(passed)
@@ -143,15 +152,20 @@ def _measure(
             for path, text in tree.items()
         }
         there = {
-            t["id"] for t in _isolated(package, file, stubbed, tests) if t["outcome"] == "passed"
+            t["id"] for t in _isolated(package, files, stubbed, tests) if t["outcome"] == "passed"
         }
-        wrong = there - (_passing(package, file, stubbed, tests) if there else set())
+        wrong = there - (_passing(package, files, stubbed, tests) if there else set())
         suite.false_passes.setdefault(name, []).extend(sorted(wrong))
 
 
-def _options(package: Package, file: str, mode: str, expect: tuple[str, ...]) -> Any:
+def _options(package: Package, files: tuple[str, ...], mode: str, expect: tuple[str, ...]) -> Any:
     return GRADERS[package.grader].Options(
-        tests=(file,), expect=expect, hidden=not package.inside, roots=(package.root,), mode=mode
+        tests=files,
+        expect=(*expect, *(_some_id(package, file) for file in files)),
+        hidden=not package.inside,
+        roots=(package.root,),
+        mode=mode,
+        **({"call_seconds": 10.0, "test_seconds": 20.0} if mode == "isolated" else {}),
     )
 
 
@@ -163,7 +177,7 @@ def _some_id(package: Package, file: str) -> str:
 
 def _graded(
     package: Package,
-    file: str,
+    files: tuple[str, ...],
     mode: str,
     expect: tuple[str, ...],
     tree: Any,
@@ -172,7 +186,7 @@ def _graded(
 ) -> Any:
     return grade(
         GRADERS[package.grader],
-        _options(package, file, mode, expect),
+        _options(package, files, mode, expect),
         tree,
         hidden=None if package.inside else tests,
         role=GraderRole.HIDDEN,
@@ -181,10 +195,9 @@ def _graded(
     )
 
 
-def _passing(package: Package, file: str, tree: Any, tests: Any) -> set[str]:
+def _passing(package: Package, files: tuple[str, ...], tree: Any, tests: Any) -> set[str]:
     """Ids that pass in one process: asked for none, the grader lists all privately."""
-    nothing = (_some_id(package, file),)
-    facts = _graded(package, file, "unguarded", nothing, tree, tests, Kept())
+    facts = _graded(package, files, "unguarded", (), tree, tests, Kept())
     names = {
         test.message_private.partition("\n")[0]
         for test in facts.tests
@@ -194,17 +207,19 @@ def _passing(package: Package, file: str, tree: Any, tests: Any) -> set[str]:
     ordered = sorted(names)
     for start in range(0, len(ordered), _IDS):
         expect = tuple(ordered[start : start + _IDS])
-        facts = _graded(package, file, "unguarded", expect, tree, tests, Kept())
+        facts = _graded(package, files, "unguarded", expect, tree, tests, Kept())
         passed |= {test.id for test in facts.tests if test.outcome is TestOutcome.PASSED}
     return passed
 
 
-def _isolated(package: Package, file: str, tree: Any, tests: Any) -> list[dict[str, Any]]:
+def _isolated(
+    package: Package, files: tuple[str, ...], tree: Any, tests: Any
+) -> list[dict[str, Any]]:
     kept = Kept()
     try:
-        _graded(package, file, "isolated", (_some_id(package, file),), tree, tests, kept)
+        _graded(package, files, "isolated", (), tree, tests, kept)
     except GraderUnfit as error:
-        print(f"{file}: {error}", file=sys.stderr)
+        print(f"{package.name}: {error}", file=sys.stderr)
     content = kept.content.get(ARTIFACT)
     return [] if content is None else json.loads(content)["tests"]
 

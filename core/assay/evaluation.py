@@ -64,8 +64,11 @@ def evaluate(
     only: Collection[str] = (),
     limit: int | None = None,
     submission: Path | None = None,
+    sandbox: str = "nsjail",
 ) -> Evaluation:
     """Grade a suite's calibration candidates, or with `submission` the user's own.
+
+    `sandbox` names the plugin that makes the jails.
 
     Raises the first error of loading, UsageError for a place to write that lies inside a
     task's folder, then SandboxUnavailable, RevisionMismatch,
@@ -80,7 +83,7 @@ def evaluate(
     if submission is not None:
         loaded = load_candidates(str(submission), suite.task_ids(), registry)
         submissions, problems = loaded.candidates, loaded.problems
-    components = open_components(registry)
+    components = open_components(registry, sandbox=sandbox)
     plan = make_plan(suite, tasks, components, only=only, limit=limit, submissions=submissions)
     if not plan.specs:
         raise RuntimeUnavailable(

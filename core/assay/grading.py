@@ -118,6 +118,15 @@ class GradingContext:
         fixture = self.fixture_trees.prepared.manifest
         return self._file("fixture", fixture, self.fixture_source, path, cap)
 
+    def changed_file(self, path: str, cap: int) -> bytes:
+        """Content that the candidate gave a file; raises GraderUnfit as `hidden_file` does."""
+        write = self.trees.edits.writes.get(RelPath(path))
+        if write is None:
+            raise GraderUnfit(f"grader {self.spec.id}: the candidate gave no file of this name")
+        if len(write.content) > cap:
+            raise GraderUnfit(f"grader {self.spec.id}: a changed file is larger than {cap} bytes")
+        return write.content
+
     def _file(
         self, kind: str, tree: TreeManifest | None, source: str | None, path: str, cap: int
     ) -> bytes:
@@ -142,13 +151,14 @@ class GradingContext:
         extra: tuple[Mount, ...] = (),
         leave_out: tuple[RelPath, ...] = (),
         restore: tuple[RelPath, ...] = (),
+        put: Mapping[RelPath, bytes] | None = None,
         trusted: TrustedFiles | None = None,
     ) -> Session:
-        """A jail in the grading tree, or in what `leave_out` and `restore` make of it.
+        """A jail in the grading tree, or in what `leave_out`, `restore` and `put` make of it.
 
         With `hidden`, the hidden files are at /hidden; `trusted` files are where they say.
         """
-        workspace = self.trees.variant(leave_out, restore)
+        workspace = self.trees.variant(leave_out, restore, put)
         mounts = workspace.mounts(WORKSPACE, writable=False)
         leased = [workspace]
         if hidden and self.hidden_source is not None:

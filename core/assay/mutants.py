@@ -89,8 +89,10 @@ def make_mutants(
         if len(found) >= limit:
             break
         mutated = spot.code()
-        if mutated != texts[spot.path] and _is_python(mutated):
-            mutant = Mutant(spot.path, spot.line, spot.operator, mutated.encode())
+        content = mutated.encode()
+        # A mistake that undoes the whole change is no mutant of it.
+        if content not in (after[spot.path], before.get(spot.path)) and _is_python(mutated):
+            mutant = Mutant(spot.path, spot.line, spot.operator, content)
             found.setdefault((spot.path, mutated), mutant)
     return tuple(sorted(found.values(), key=lambda m: (m.path, m.line, m.operator, m.content)))
 

@@ -97,9 +97,16 @@ def _doctor_output() -> dict[str, Any]:
         found=_TEXT,
         follows=_TEXT,
         fix=_TEXT,
+        optional={"type": "boolean"},
     )
     return _document(
-        "doctor-output", available={"type": "boolean"}, mode=_TEXT, findings=_list(finding)
+        "doctor-output",
+        available={"type": "boolean"},
+        mode=_TEXT,
+        findings=_list(finding),
+        hardened={"type": "boolean"},
+        lacking=_TEXTS,
+        profiles=_OBJECT,
     )
 
 
@@ -147,6 +154,36 @@ def _lint_output() -> dict[str, Any]:
     )
 
 
+def _probe_output() -> dict[str, Any]:
+    containment = {"enum": ["contained", "partial", "no-answer", "ESCAPED"]}
+    result = _closed(
+        probe=_TEXT,
+        profile=_TEXT,
+        containment=containment,
+        expected=containment,
+        by=_TEXTS,
+        found=_TEXTS,
+        checks=_COUNT,
+        sentinels=_COUNT,
+    )
+    probe = _closed(
+        name=_TEXT, threat=_TEXT, how=_TEXT, layers=_TEXTS, expected=containment, why=_TEXT
+    )
+    names = ("probes", "results", *containment["enum"], "checks", "comparisons")
+    return _document(
+        "probe-output",
+        exit_code=_CODE,
+        mode={"enum": ["root", "user"]},
+        void={"type": "boolean"},
+        counts=_closed(**dict.fromkeys(names, _COUNT)),
+        sentinels=_TEXTS,
+        probes=_list(probe),
+        matrix=_list(result),
+        canary=_closed(results=_list(result), blind=_TEXTS),
+        versions=_OBJECT,
+    )
+
+
 def _plugins_output() -> dict[str, Any]:
     plugin = _closed(group=_TEXT, name=_TEXT, distribution=_TEXT, version=_TEXT)
     return _document("plugins-output", plugins=_list(plugin))
@@ -159,6 +196,7 @@ OUTPUT_SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
     "lock-output": lambda: _document("lock-output", changed=_TEXTS, exit_code=_CODE),
     "new-output": lambda: _document("new-output", written=_TEXTS),
     "plugins-output": _plugins_output,
+    "probe-output": _probe_output,
     "run": _run,
     "run-output": _run_output,
     "schema-output": lambda: _document("schema-output", names=_TEXTS),

@@ -202,4 +202,5 @@ def _scan() -> dict[str, list[tuple[PluginInfo, EntryPoint]]]:
 
 
 def _kind(group: str) -> str:
-    return group.removeprefix("assay.").removesuffix("s").replace("_", " ")
+    name = group.removeprefix("assay.").replace("_", " ")
+    return name.removesuffix("es" if name.endswith("xes") else "s")

@@ -74,6 +74,7 @@ def new_suite(folder: str | Path) -> tuple[str, ...]:
         "schema": 1,
         "id": name,
         "categories": {"version": 1, "ids": [CATEGORY]},
+        "require_trust": "tamper-evident",
         "tasks": {},
     }
     _write_all(root, {"suite.json": _json(header)})
@@ -141,6 +142,7 @@ def _grader(role: str, file: str, tests: tuple[str, ...]) -> Mapping[str, Any]:
         "tests": [file],
         "expect": [f"{file}::test_{test}" for test in tests],
         "roots": ["src"],
+        "mode": "isolated",
     }
     if role == "hidden":
         options["hidden"] = True

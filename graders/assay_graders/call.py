@@ -6,18 +6,33 @@ verdict: what the worker answers is decoded to exact plain values and compared h
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import ClassVar
 
 from attrs import frozen
 
-from assay.api import API_VERSION, Facts, GradeContext, GraderNeeds, GraderUnfit, Task, Trust
+from assay.api import (
+    API_VERSION,
+    Facts,
+    GradeContext,
+    GraderNeeds,
+    GraderUnfit,
+    LintFinding,
+    LintRule,
+    Task,
+    TaskFiles,
+    Trust,
+)
 from assay_graders.calls.cases import Case, read_cases
 from assay_graders.calls.document import MAX_DATA_BYTES, DataFault
+from assay_graders.calls.functions import Function
 from assay_graders.calls.oracle import Oracle
 from assay_graders.calls.running import CaseRun, calls_of, groups_of, in_order, seed_of
+from assay_graders.chosen import chosen_cases, hidden_names
 from assay_graders.expected import case_problems, root_problems
 from assay_graders.jailed import WORKSPACE
 from assay_graders.lacking import TESTS, matching, pattern_problems
+from assay_graders.linting.case_files import CALL_RULES, of_calls, read_hidden, unfit
 from assay_graders.measured import facts
 from assay_graders.wire.values import Codec
 
@@ -58,6 +73,7 @@ class CallGrader:
     version: ClassVar[str] = "1"
     Options: ClassVar[type] = CallOptions
     max_trust: ClassVar[Trust] = Trust.ISOLATED
+    lint_rules: ClassVar[tuple[LintRule, ...]] = CALL_RULES
 
     def check(self, options: CallOptions, task: Task) -> tuple[str, ...]:
         problems = list(case_problems(options.cases, options.ids, task))
@@ -71,6 +87,16 @@ class CallGrader:
 
     def needs(self, options: CallOptions, task: Task) -> GraderNeeds:
         return GraderNeeds(tools=("python",), hidden=True)
+
+    def lint(self, options: CallOptions, task: Task, files: TaskFiles) -> tuple[LintFinding, ...]:
+        """What is wrong with the file of cases."""
+        hidden = frozenset(files.paths(hidden=True))
+        try:
+            data = read_hidden(files, options.cases)
+            cases = _chosen(data, options, Codec(nan=options.nan), hidden)
+        except DataFault as fault:
+            return (unfit(options.cases, fault),)
+        return tuple(of_calls(options.cases, cases))
 
     def grade(self, ctx: GradeContext) -> Facts:
         options: CallOptions = ctx.options
@@ -100,17 +126,16 @@ class CallGrader:
 
 def _cases(ctx: GradeContext, options: CallOptions, codec: Codec) -> tuple[Case, ...]:
     try:
-        cases = read_cases(ctx.hidden_file(options.cases, MAX_DATA_BYTES), codec)
+        data = ctx.hidden_file(options.cases, MAX_DATA_BYTES)
+        return _chosen(data, options, codec, hidden_names(ctx))
     except DataFault as fault:
         raise GraderUnfit(f"grader {ctx.spec.id}: {options.cases}: {fault}") from None
-    known = {case.id for case in cases}
-    for index, case_id in enumerate(options.ids):
-        if case_id not in known:
-            raise GraderUnfit(f"grader {ctx.spec.id}: ids[{index}] is no case of {options.cases}")
-    hidden = {str(entry.path) for entry in ctx.hidden.entries} if ctx.hidden is not None else set()
-    for case in cases:
-        generator = None if case.generate is None else case.generate.function
-        for function in (case.property, case.reference, generator):
-            if function is not None and function.file not in hidden:
-                raise GraderUnfit(f"grader {ctx.spec.id}: case {case.id} names no hidden file")
-    return tuple(case for case in cases if not options.ids or case.id in options.ids)
+
+
+def _chosen(data: bytes, options: CallOptions, codec: Codec, hidden: Set[str]) -> tuple[Case, ...]:
+    return chosen_cases(read_cases(data, codec), options.ids, _functions, hidden)
+
+
+def _functions(case: Case) -> tuple[Function | None, ...]:
+    generator = None if case.generate is None else case.generate.function
+    return case.property, case.reference, generator

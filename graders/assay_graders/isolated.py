@@ -23,6 +23,8 @@ from assay.api import (
 )
 from assay_graders.bundle import program_bundle
 from assay_graders.expected import compare
+from assay_graders.exports import star_exports
+from assay_graders.isolation.features import DEFAULT_LEVEL
 from assay_graders.isolation.protocol import CONFIG, ENVELOPE, WIRE
 from assay_graders.jailed import (
     WORKSPACE,
@@ -93,6 +95,8 @@ class IsolatedRun:
     call_seconds: float
     test_seconds: float
     forward: tuple[str, ...] = ()
+    max_level: int = DEFAULT_LEVEL
+    adapters: Mapping[str, str] = {}
 
 
 def grade_isolated(ctx: GradeContext, grader: Grader, run: IsolatedRun) -> Facts:
@@ -130,6 +134,11 @@ def _measure(
         "test_seconds": run.test_seconds,
         "max_trips": MAX_TRIPS,
         "forward": run.forward,
+        "max_level": run.max_level,
+        "adapters": dict(run.adapters),
+        "exports": star_exports(
+            ctx, tests, hidden=run.hidden, roots=run.roots, modules=split.modules
+        ),
         "max_frame": MAX_FRAME_BYTES + ENVELOPE,
         **run.runner.config,
     }

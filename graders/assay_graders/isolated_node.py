@@ -36,7 +36,7 @@ from assay_graders.jailed import (
     tool,
 )
 from assay_graders.layout import SplitFiles, split_files
-from assay_graders.processor import claimed_processor
+from assay_graders.processor import claimed_processor, kept_on
 from assay_graders.two_jails import MAX_TRIPS, Measured, converse, isolated_facts, judged
 from assay_graders.wire.frames import MAX_FRAME_BYTES
 
@@ -107,7 +107,6 @@ def _measure(
         "max_trips": MAX_TRIPS,
         "max_frame": MAX_FRAME_BYTES + ENVELOPE,
     }
-    drivers = [_driver(ctx, json.dumps({**config, "file": test})) for test in tests]
     driver_jail = ctx.jail(
         profile_of(run.hidden),
         hidden=run.hidden,
@@ -119,7 +118,10 @@ def _measure(
             Profile.WORKER, extra=_programs(_WORKER), leave_out=split.worker_lacks
         )
         with worker_jail as untrusted, claimed_processor() as processor:
-            worker = _worker(ctx, nan=run.nan)
+            drivers = [
+                _driver(ctx, json.dumps({**config, "file": test}), processor) for test in tests
+            ]
+            worker = _worker(ctx, processor, nan=run.nan)
             seconds = run.call_seconds
             return converse(ctx, trusted, untrusted, drivers, worker, seconds, processor)
 
@@ -146,8 +148,9 @@ def _programs(names: tuple[str, ...]) -> tuple[Mount, ...]:
     )
 
 
-def _driver(ctx: GradeContext, argument: str) -> Command:
+def _driver(ctx: GradeContext, argument: str, processor: int | None = None) -> Command:
     argv = (
+        *kept_on(processor),
         tool(ctx, "node"),
         "--disallow-code-generation-from-strings",
         "--test-reporter=/assay/reporter.mjs",
@@ -158,9 +161,10 @@ def _driver(ctx: GradeContext, argument: str) -> Command:
     return Command(argv=tuple(part.encode("utf-8") for part in argv), cwd=WORKSPACE)
 
 
-def _worker(ctx: GradeContext, *, nan: bool) -> Command:
+def _worker(ctx: GradeContext, processor: int | None = None, *, nan: bool) -> Command:
+    argv = (*kept_on(processor), tool(ctx, "node"), "/assay/worker.mjs")
     return Command(
-        argv=(tool(ctx, "node").encode("utf-8"), b"/assay/worker.mjs"),
+        argv=tuple(part.encode("utf-8") for part in argv),
         cwd=WORKSPACE,
         env={CONFIG: json.dumps({"nan": nan})},
     )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Protocol
 
-from assay.api import Network, Task
+from assay.api import Grader, Network, Task, Trust
 from assay_graders.isolated import IsolatedRun, TestRunner
+from assay_graders.isolation.features import DEFAULT_LEVEL, HIGHEST_LEVEL
+from assay_graders.isolation.keys import parse_key
 from assay_graders.isolation.protocol import FORWARDS
 
 __all__ = [
@@ -16,8 +18,11 @@ __all__ = [
     "SplitOptions",
     "isolated_run",
     "isolation_problems",
+    "modes_of",
     "split_problems",
 ]
+
+_LEVELS = range(DEFAULT_LEVEL, HIGHEST_LEVEL + 1)
 
 
 class SplitOptions(Protocol):
@@ -46,6 +51,24 @@ class IsolationOptions(SplitOptions, Protocol):
 
     @property
     def forward(self) -> tuple[str, ...]: ...
+    @property
+    def max_level(self) -> int: ...
+    @property
+    def adapters(self) -> Mapping[str, str]: ...
+
+
+def _same_in_mode(options: Any, mode: str) -> Any:
+    """The options that run the same tests in another mode; what is for one mode only is dropped."""
+    if options.mode == mode:
+        return options
+    common = ("tests", "expect", "hidden", "roots")
+    return type(options)(mode=mode, **{name: getattr(options, name) for name in common})
+
+
+def modes_of(grader: Grader, options: Any, task: Task, modes: Iterable[str]) -> dict[Trust, Any]:
+    """By trust, the options that run the same tests in each of the modes that the task allows."""
+    made = {Trust(mode): _same_in_mode(options, mode) for mode in modes}
+    return {trust: other for trust, other in made.items() if not grader.check(other, task)}
 
 
 def isolated_run(options: IsolationOptions, runner: TestRunner) -> IsolatedRun:
@@ -60,6 +83,8 @@ def isolated_run(options: IsolationOptions, runner: TestRunner) -> IsolatedRun:
         call_seconds=options.call_seconds,
         test_seconds=options.test_seconds,
         forward=options.forward,
+        max_level=options.max_level,
+        adapters=options.adapters,
     )
 
 
@@ -85,8 +110,21 @@ def isolation_problems(options: IsolationOptions, task: Task) -> Iterator[str]:
     yield from split_problems(options, task)
     if options.mode == "isolated":
         yield from _forward_problems(options.forward, task)
-    elif options.forward:
-        yield "forward belongs to mode isolated."
+        yield from _adapter_problems(options.adapters)
+        if options.max_level not in _LEVELS:
+            yield f"max_level must be one of {', '.join(map(str, _LEVELS))}."
+    elif options.forward or options.adapters or options.max_level != DEFAULT_LEVEL:
+        yield "forward, max_level and adapters belong to mode isolated."
+
+
+def _adapter_problems(adapters: Mapping[str, str]) -> Iterator[str]:
+    for index, (place, key) in enumerate(adapters.items()):
+        if "." not in place or not all(map(str.isidentifier, place.split("."))):
+            yield f"adapters: name {index} is no dotted name of a class."
+        try:
+            parse_key(key)
+        except ValueError as error:
+            yield f"adapters: key {index} is not usable: {error}."
 
 
 def _forward_problems(forward: tuple[str, ...], task: Task) -> Iterator[str]:

@@ -41,6 +41,8 @@ _MAX_FEATURES = 100
 _MAX_COUNT = 2**53
 _CODE = re.compile(r"[a-z]{1,20}(?:-[a-z]{1,20}){0,3}")
 _UNSUPPORTED = "unsupported"
+SELF_COMPARED = "self-compared"
+"""A feature and a code: what two objects of the candidate's say of each other was believed."""
 
 
 @frozen
@@ -81,8 +83,11 @@ class IsolatedReport:
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """Every code that some test has."""
-        return tuple(sorted({code for test in self.tests for code in test.codes}))
+        """Every code that some test has, and the mark of a run that needs level 6."""
+        codes = {code for test in self.tests for code in test.codes}
+        if any(SELF_COMPARED in test.features for test in self.tests):
+            codes.add(SELF_COMPARED)
+        return tuple(sorted(codes))
 
     @property
     def levels(self) -> dict[str, float]:

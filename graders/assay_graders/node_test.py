@@ -1,13 +1,14 @@
 """The `node-test` grader: exactly the expected tests of `node --test`, each passed once.
 
 Mode `isolated`: the tests run in one jail, the candidate's code in another, and only values
-pass between them. Mode `unguarded`: a reporter in the process that starts the test files
+pass between them. In the other modes a reporter in the process that starts the test files
 collects the results; each file and the code under test run in a child of it. What a child says
-is believed.
+is believed in mode `unguarded`; in mode `tamper-evident` further runs show whether it lied.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from attrs import frozen
@@ -22,6 +23,9 @@ from assay.api import (
     Task,
     Trust,
 )
+from assay_graders.evident.grading import grade_evident
+from assay_graders.evident.language import GuardedTests
+from assay_graders.evident.node import NodeLanguage
 from assay_graders.expected import (
     compare,
     file_problems,
@@ -30,7 +34,7 @@ from assay_graders.expected import (
     root_problems,
 )
 from assay_graders.isolated_node import IsolatedNodeRun, grade_isolated_node
-from assay_graders.isolated_options import split_problems
+from assay_graders.isolated_options import modes_of, split_problems
 from assay_graders.jailed import (
     WORKSPACE,
     base_of,
@@ -46,6 +50,7 @@ __all__ = ["NodeTestGrader", "NodeTestOptions"]
 
 _REPORTER = "node_reporter.mjs"
 _OLDEST = 20
+_MODES = ("unguarded", "tamper-evident", "isolated")
 _LAYERS = ("jail", "expected-ids", "private-report", "no-configuration", "reporter-outside")
 _IS_NEW_ENOUGH = f"process.exit(Number(process.versions.node.split('.')[0]) >= {_OLDEST} ? 0 : 1)"
 
@@ -85,12 +90,16 @@ class NodeTestGrader:
             *file_problems("tests", options.tests, suffixes=suffixes, forbidden="*?[]{}()!>"),
             *id_problems(options.expect, options.tests, _file_of),
             *root_problems(options.roots),
-            *mode_problems(options.mode, options.hidden, task, ("unguarded", "isolated")),
+            *mode_problems(options.mode, options.hidden, task, _MODES),
             *split_problems(options, task),
         )
 
     def needs(self, options: NodeTestOptions, task: Task) -> GraderNeeds:
         return GraderNeeds(tools=("node",), hidden=options.hidden)
+
+    def modes(self, options: NodeTestOptions, task: Task) -> Mapping[Trust, NodeTestOptions]:
+        """The same tests in each mode that the task allows."""
+        return modes_of(self, options, task, _MODES)
 
     def grade(self, ctx: GradeContext) -> Facts:
         options: NodeTestOptions = ctx.options
@@ -99,6 +108,8 @@ class NodeTestGrader:
             raise GraderUnfit(f"grader {ctx.spec.id}: {problems[0]}")
         if options.mode == "isolated":
             return grade_isolated_node(ctx, self, _isolated(options))
+        if options.mode == "tamper-evident":
+            return grade_evident(ctx, self, _guarded(ctx, options))
         tests = require_files(ctx, options.tests, hidden=options.hidden)
         if not tests:
             return facts(ctx, self, None, compare(options.expect, None, _file_of), layers=_LAYERS)
@@ -122,6 +133,16 @@ class NodeTestGrader:
             cwd=WORKSPACE,
             env={"ASSAY_TEST_BASE": base},
         )
+
+
+def _guarded(ctx: GradeContext, options: NodeTestOptions) -> GuardedTests:
+    return GuardedTests(
+        tests=options.tests,
+        expect=options.expect,
+        hidden=options.hidden,
+        roots=options.roots,
+        language=NodeLanguage(ctx, options.tests, hidden=options.hidden),
+    )
 
 
 def _isolated(options: NodeTestOptions) -> IsolatedNodeRun:

@@ -12,8 +12,7 @@ import json
 from collections.abc import Mapping
 from typing import ClassVar
 
-import attrs
-from attrs import frozen
+from attrs import field, frozen
 
 from assay.api import (
     API_VERSION,
@@ -28,10 +27,9 @@ from assay.api import (
     TaskFiles,
     Trust,
 )
-from assay_graders.bundle import program_bundle
-from assay_graders.evident.canaries import python_canaries
 from assay_graders.evident.grading import grade_evident
-from assay_graders.evident.runs import GuardedTests, Language
+from assay_graders.evident.language import GuardedTests
+from assay_graders.evident.python import PytestLanguage
 from assay_graders.expected import (
     compare,
     file_problems,
@@ -40,7 +38,8 @@ from assay_graders.expected import (
     root_problems,
 )
 from assay_graders.isolated import TestRunner, bytecode, grade_isolated
-from assay_graders.isolated_options import isolated_run, isolation_problems
+from assay_graders.isolated_options import isolated_run, isolation_problems, modes_of
+from assay_graders.isolation.features import DEFAULT_LEVEL
 from assay_graders.jailed import (
     WORKSPACE,
     base_of,
@@ -58,10 +57,6 @@ __all__ = ["PytestGrader", "PytestOptions"]
 
 _DRIVER = "pytest_driver.py"
 _MODES = ("unguarded", "tamper-evident", "isolated")
-_MEASURED = (
-    *("isolated-interpreter", "checked-bytecode", "no-conftest", "no-configuration"),
-    *("no-plugins", "roots-last", "tests-apart", "sub-tests"),
-)
 _LAYERS = (
     "jail",
     "expected-ids",
@@ -92,6 +87,8 @@ class PytestOptions:
     call_seconds: float = 0.0
     test_seconds: float = 0.0
     forward: tuple[str, ...] = ()
+    max_level: int = DEFAULT_LEVEL
+    adapters: Mapping[str, str] = field(factory=dict)
 
 
 class PytestGrader:
@@ -117,13 +114,8 @@ class PytestGrader:
         return GraderNeeds(tools=("python",), hidden=options.hidden)
 
     def modes(self, options: PytestOptions, task: Task) -> Mapping[Trust, PytestOptions]:
-        """The same tests in each mode; without roots there is no isolated one."""
-        plain = PytestOptions(
-            options.tests, options.expect, hidden=options.hidden, roots=options.roots
-        )
-        isolated = attrs.evolve(options, mode="isolated")
-        fits = not self.check(isolated, task)
-        return {Trust.UNGUARDED: plain, **({Trust.ISOLATED: isolated} if fits else {})}
+        """The same tests in each mode that the task allows."""
+        return modes_of(self, options, task, _MODES)
 
     def lint(self, options: PytestOptions, task: Task, files: TaskFiles) -> tuple[LintFinding, ...]:
         """What is wrong with the test files, by reading them."""
@@ -180,21 +172,5 @@ def _guarded(options: PytestOptions) -> GuardedTests:
         expect=options.expect,
         hidden=options.hidden,
         roots=options.roots,
-        language=Language(
-            command=_guarded_command,
-            programs=(program_bundle("pytest_driver", "guarded"),),
-            suffixes=(".py",),
-            file_of=file_of,
-            stem=lambda test: test.partition("[")[0],
-            canaries=python_canaries,
-            guards=_MEASURED,
-        ),
+        language=PytestLanguage(),
     )
-
-
-def _guarded_command(ctx: GradeContext, argument: str) -> Command:
-    argv = (
-        *(tool(ctx, "python"), "-I", "-B", "--check-hash-based-pycs", "always"),
-        *(*bytecode(ctx), "/assay/pytest_driver.pyc", argument),
-    )
-    return Command(argv=tuple(part.encode("utf-8") for part in argv), cwd=WORKSPACE)

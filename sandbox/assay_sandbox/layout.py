@@ -6,6 +6,7 @@ another bind, because nsjail creates mount points on the host side, following li
 
 from __future__ import annotations
 
+import functools
 import os
 import posixpath
 from collections.abc import Iterable
@@ -14,10 +15,11 @@ from pathlib import Path
 from attrs import frozen
 
 from assay.api import JailSpec, Mount, MountKind, SandboxFailed
+from assay_sandbox.disk import Held
 from assay_sandbox.profiles import PROFILES
 from assay_sandbox.textproto import Message
 
-__all__ = ["Expected", "Layout", "layout_of", "system_layout"]
+__all__ = ["Expected", "Layout", "disk_bound", "layout_of", "memory_room", "system_layout"]
 
 INIT_PATH = "/.assay/init.py"
 RESERVED = ("/bin", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/sbin", "/usr")
@@ -114,6 +116,7 @@ class _Builder:
         self.expected.append(expected)
 
 
+@functools.cache
 def system_layout() -> Layout:
     """Only the read-only system, devices and /proc: enough to see whether a jail starts."""
     builder = _Builder()
@@ -123,9 +126,10 @@ def system_layout() -> Layout:
 
 def layout_of(spec: JailSpec, init: bytes) -> Layout:
     """The whole layout of one jail; SandboxFailed when a mount breaks a rule."""
-    rules = PROFILES[spec.profile]
+    rules, system = PROFILES[spec.profile], system_layout()
     builder = _Builder()
-    _system(builder)
+    builder.mounts += system.mounts
+    builder.expected += system.expected
     builder.tmpfs("/tmp", spec.limits.tmp, rules.inodes)
     if rules.shared_memory:
         builder.tmpfs("/dev/shm", rules.shared_memory, 1024, noexec=True)
@@ -137,6 +141,22 @@ def layout_of(spec: JailSpec, init: bytes) -> Layout:
             raise SandboxFailed("mounts", f"profile {spec.profile.value} has no writable mounts")
         _mount(builder, mount, rules.inodes)
     return Layout(tuple(builder.mounts), tuple(builder.expected))
+
+
+def memory_room(spec: JailSpec) -> int:
+    """Bytes that the jail's file systems in memory can hold."""
+    rules = PROFILES[spec.profile]
+    mounts = (*spec.runtime.mounts, *spec.mounts)
+    sizes = (mount.size for mount in mounts if mount.kind is MountKind.TMPFS)
+    return spec.limits.tmp + rules.shared_memory + sum(sizes)
+
+
+def disk_bound(spec: JailSpec) -> tuple[tuple[str, ...], Held]:
+    """The jail's writable trees on the host's disk, and what they may hold together."""
+    rules = PROFILES[spec.profile]
+    trees = [mount for mount in spec.mounts if mount.writable and mount.kind is MountKind.TREE]
+    size = sum(mount.size or rules.disk for mount in trees)
+    return tuple(mount.source for mount in trees), Held(size, rules.disk_entries)
 
 
 def _system(builder: _Builder) -> None:

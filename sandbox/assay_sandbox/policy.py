@@ -1,21 +1,26 @@
-"""System calls that jailed code may make: an allow-list as data, one per architecture.
+"""System calls that jailed code may make, as data, one policy per architecture.
 
-Whatever is not named gets ENOSYS, on which C libraries fall back. A call with an argument
-rule is allowed when the rule holds; a call that fails its rule gets ENOSYS too, except
-`socket`, which says that the address family is not supported. Calls whose dangerous
-arguments lie behind a pointer (`clone3`, `openat2`) can't be filtered and are left out.
+The standard policy is an allow-list: whatever is not named gets ENOSYS, on which C libraries
+fall back. A call with an argument rule is allowed when the rule holds; a call that fails its
+rule gets ENOSYS too, except `socket`, which says that the address family is not supported.
+Calls whose dangerous arguments lie behind a pointer (`clone3`, `openat2`) can't be filtered and
+are left out.
+
+The policy `compat`, for programs that need a rare call, is a deny-list: the same rules, and
+everything that is known to be dangerous refused; what nobody thought of is open.
 """
 
 from __future__ import annotations
 
 import hashlib
 import platform
+from enum import Enum
 
 from attrs import frozen
 
 from assay.api import SandboxUnavailable
 
-__all__ = ["Policy", "policy_for", "policy_of_this_host"]
+__all__ = ["Policy", "PolicyKind", "policy_for", "policy_of_this_host"]
 
 ENOSYS = 38
 EAFNOSUPPORT = 97
@@ -95,12 +100,37 @@ GROUPS: dict[str, str] = {
     " timer_delete getrandom",
     "sockets": "socketpair bind listen accept accept4 connect getsockname getpeername setsockopt"
     " getsockopt shutdown sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg",
-    "exchange": "semget semop semctl semtimedop msgget msgsnd msgrcv msgctl mq_open mq_unlink"
-    " mq_timedsend mq_timedreceive mq_notify mq_getsetattr io_setup io_destroy io_submit"
-    " io_cancel io_getevents io_pgetevents",
+    "exchange": "mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr",
+}
+
+DENIED: dict[str, str] = {
+    "not filterable": "clone3 openat2 io_uring_setup io_uring_enter io_uring_register",
+    "memory that no limit sees": "memfd_create memfd_secret shmget shmat map_shadow_stack msgget"
+    " semget",
+    "numbers that the whole host shares": "io_setup",
+    "other processes": "ptrace process_vm_readv process_vm_writev process_madvise"
+    " process_mrelease pidfd_getfd kcmp migrate_pages move_pages mbind set_mempolicy"
+    " set_mempolicy_home_node",
+    "namespaces and mounts": "unshare setns mount umount pivot_root chroot move_mount open_tree"
+    " open_tree_attr fsopen fsconfig fsmount fspick mount_setattr statmount listmount"
+    " open_by_handle_at name_to_handle_at quotactl quotactl_fd swapon swapoff",
+    "the kernel itself": "bpf perf_event_open userfaultfd kexec_load kexec_file_load init_module"
+    " finit_module delete_module reboot syslog acct iopl ioperm modify_ldt lookup_dcookie"
+    " remap_file_pages nfsservctl vhangup add_key request_key keyctl fanotify_init fanotify_mark",
+    "security modules": "landlock_create_ruleset landlock_add_rule landlock_restrict_self"
+    " lsm_get_self_attr lsm_set_self_attr lsm_list_modules",
+    "the host's names and clocks": "settimeofday clock_settime adjtimex clock_adjtime"
+    " sethostname setdomainname",
 }
 
 TESTED_ARCHITECTURES = ("x86_64",)
+
+
+class PolicyKind(Enum):
+    """Which policy: the allow-list, or the wider deny-list."""
+
+    STANDARD = "standard"
+    COMPAT = "compat"
 
 
 @frozen
@@ -112,22 +142,37 @@ class Policy:
     digest: str
 
 
-def policy_for(architecture: str) -> Policy:
+def policy_for(architecture: str, kind: PolicyKind = PolicyKind.STANDARD) -> Policy:
     """The policy of one architecture; SandboxUnavailable where none was tested."""
     if architecture not in TESTED_ARCHITECTURES:
         raise SandboxUnavailable(
             "seccomp policy", f"run on one of: {', '.join(TESTED_ARCHITECTURES)}"
         )
     ruled = [f"{name} {{ {rule} }}" for name, rule in ARGUMENT_RULES.items()]
+    text = _deny_list(ruled) if kind is PolicyKind.COMPAT else _allow_list(ruled)
+    return Policy(architecture, text, "sha256:" + hashlib.sha256(text.encode()).hexdigest())
+
+
+def policy_of_this_host(kind: PolicyKind = PolicyKind.STANDARD) -> Policy:
+    """The policy of the machine that this process runs on."""
+    return policy_for(platform.machine(), kind)
+
+
+def _allow_list(ruled: list[str]) -> str:
     plain = [name for group in GROUPS.values() for name in group.split()]
-    text = (
+    return (
         f"POLICY assay {{ ALLOW {{ {', '.join(ruled + plain)} }},"
         f" ERRNO({EAFNOSUPPORT}) {{ socket }} }}"
         f" USE assay DEFAULT ERRNO({ENOSYS})"
     )
-    return Policy(architecture, text, "sha256:" + hashlib.sha256(text.encode()).hexdigest())
 
 
-def policy_of_this_host() -> Policy:
-    """The policy of the machine that this process runs on."""
-    return policy_for(platform.machine())
+def _deny_list(ruled: list[str]) -> str:
+    denied = [name for group in DENIED.values() for name in group.split()]
+    broken = [name for name in ARGUMENT_RULES if name != "socket"]
+    return (
+        f"POLICY assay {{ ALLOW {{ {', '.join(ruled)} }},"
+        f" ERRNO({EAFNOSUPPORT}) {{ socket }},"
+        f" ERRNO({ENOSYS}) {{ {', '.join(broken + denied)} }} }}"
+        " USE assay DEFAULT ALLOW"
+    )

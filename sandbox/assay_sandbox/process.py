@@ -20,6 +20,7 @@ from attrs import frozen
 from assay.api import Limits, Outcome, OutcomeStatus, SandboxFailed
 from assay_sandbox.capture import StreamCapture
 from assay_sandbox.channel import SocketChannel
+from assay_sandbox.guard import Reached, Watch
 from assay_sandbox.launch import Jail
 
 __all__ = ["JailProcess", "Record", "outcome_of", "parse_record"]
@@ -30,6 +31,7 @@ START_SECONDS = 30.0
 GRACE_SECONDS = 5.0
 # The kernel measures for the limit more finely than it accounts for the record.
 LEAST_CPU_SHARE = 0.5
+SUPERVISOR = "supervisor"
 
 _DONE = re.compile(
     rb"done (\d+) (exited|signalled) (\d{1,3}) (\d+\.\d{6}) (\d+\.\d{6}) (\d+)", re.ASCII
@@ -71,21 +73,25 @@ def parse_record(message: bytes, number: int) -> Record | None:
 
 def outcome_of(
     record: Record,
-    ended_by: tuple[OutcomeStatus, str] | None,
+    ended_by: Reached | None,
     limits: Limits,
     stdout: StreamCapture,
     stderr: StreamCapture,
+    peak: int = 0,
 ) -> Outcome:
-    """Put together what the init and the supervisor know; `ended_by` is who killed it, why."""
+    """Put together what the init and the supervisor know.
+
+    `ended_by` is the limit that it was killed for; `peak` the most memory that a guard saw.
+    """
     enforced: dict[str, str] = {}
     exit_code, number = record.exit_code, record.signal
     if record.failed:
         status = OutcomeStatus.SETUP_FAILED
     elif ended_by is not None:
-        status, limit = ended_by
+        status = ended_by.status
         exit_code = number = None
         if status is not OutcomeStatus.CANCELLED:
-            enforced[limit] = "supervisor"
+            enforced[ended_by.limit] = ended_by.layer
     elif stdout.exceeded or stderr.exceeded:
         status = OutcomeStatus.OUTPUT_LIMIT
         enforced["output"] = "supervisor"
@@ -107,7 +113,7 @@ def outcome_of(
         stderr=stderr.captured(),
         cpu=record.cpu,
         wall=record.wall,
-        peak_memory=record.peak_memory,
+        peak_memory=max(record.peak_memory, peak),
         enforced_by=enforced,
         detail=record.failed,
     )
@@ -124,12 +130,15 @@ class JailProcess:
         streams: tuple[int, int],
         channels: Mapping[str, SocketChannel],
     ) -> None:
+        """The guards have begun and the order to start is sent."""
         self._jail, self._number, self._limits = jail, number, limits
         self._streams = dict(zip(streams, (self._capture(), self._capture()), strict=True))
-        self._captures = tuple(self._streams.values())
+        self._captures = self._streams[streams[0]], self._streams[streams[1]]
         self._channels = dict(channels)
+        self._watches = [Watch(guard) for guard in jail.guards]
+        self._peak = 0
         self._lock = threading.Lock()
-        self._ended_by: tuple[OutcomeStatus, str] | None = None
+        self._ended_by: Reached | None = None
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._finished = threading.Event()
         self._record: Record | None = None
@@ -152,46 +161,62 @@ class JailProcess:
         """
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
         if not self._finished.wait(left):
-            self._end(OutcomeStatus.TIMED_OUT, "deadline")
+            self._end(Reached(OutcomeStatus.TIMED_OUT, "deadline", SUPERVISOR))
         self._thread.join()
         if self._failure is not None:
             raise self._failure
         assert self._record is not None
-        return outcome_of(self._record, self._ended_by, self._limits, *self._captures)
+        streams = self._captures
+        return outcome_of(self._record, self._ended_by, self._limits, *streams, peak=self._peak)
 
     def kill(self) -> None:
         """Kill the command and all it started; `wait` then says CANCELLED."""
-        self._end(OutcomeStatus.CANCELLED, "")
+        self._end(Reached(OutcomeStatus.CANCELLED, "", SUPERVISOR))
 
     @property
     def finished(self) -> bool:
         """Whether the outcome is known."""
         return self._finished.is_set()
 
-    def _end(self, status: OutcomeStatus, limit: str) -> None:
+    def _end(self, reached: Reached) -> None:
         """Decide, once, why the command is killed, and have the watcher do it."""
         with self._lock:
             if self._finished.is_set():
                 return
             if self._ended_by is None and self._record is None:
-                self._ended_by = status, limit
+                self._ended_by = reached
             os.eventfd_write(self._wake, 1)
 
     def _watch(self) -> None:
         try:
             self._follow()
-        except SandboxFailed as failure:
-            self._failure = failure
-            self._jail.terminate()
-        except OSError:
-            self._failure = SandboxFailed("run", "the jail is dead")
+        except (OSError, SandboxFailed) as failure:
+            dead = SandboxFailed("run", "the jail is dead")
+            self._failure = failure if isinstance(failure, SandboxFailed) else dead
             self._jail.terminate()
         finally:
+            self._conclude()
             for descriptor in self._streams:
                 os.close(descriptor)
             with self._lock:
                 os.close(self._wake)
                 self._finished.set()
+
+    def _conclude(self) -> None:
+        """Hear the guards for the last time: the kernel may have killed just now.
+
+        When memory ran out, even the init may be what the kernel took. That is the command's
+        doing; the session is over all the same.
+        """
+        self._peak = max((watch.guard.peak() for watch in self._watches), default=0)
+        reached = next(filter(None, (watch.guard.reached() for watch in self._watches)), None)
+        if reached is None:
+            return
+        with self._lock:
+            if self._ended_by is None or self._ended_by.status is OutcomeStatus.TIMED_OUT:
+                self._ended_by = reached
+            if self._record is None:
+                self._record, self._failure = Record(signal=signal.SIGKILL), None
 
     def _follow(self) -> None:
         poll = select.poll()
@@ -202,10 +227,15 @@ class JailProcess:
         while self._record is None:
             left = deadline - time.monotonic()
             if left <= 0 and stage == "wall":
-                self._end(OutcomeStatus.TIMED_OUT, "wall")
+                self._end(Reached(OutcomeStatus.TIMED_OUT, "wall", SUPERVISOR))
             elif left <= 0:
                 raise SandboxFailed(stage, "the init did not answer in time")
-            for descriptor, _ in poll.poll(max(0.0, left) * 1000):
+            watched = [] if killing else self._watches
+            for watch in watched:
+                if (reached := watch.look()) is not None:
+                    self._end(reached)
+            pause = min((watch.guard.interval for watch in watched), default=left)
+            for descriptor, _ in poll.poll(max(0.0, min(left, pause)) * 1000):
                 if descriptor in self._streams:
                     self._read(descriptor, poll)
                 elif descriptor != self._wake and self._hear() == "started" and not killing:
@@ -214,6 +244,7 @@ class JailProcess:
                 killing = True
                 poll.unregister(self._wake)
                 self._jail.control.send(b"kill %d" % self._number)
+                self._jail.wake()
                 stage, deadline = "kill", time.monotonic() + GRACE_SECONDS
         self._drain()
 
@@ -222,7 +253,7 @@ class JailProcess:
         if data:
             self._streams[descriptor].feed(data)
             if self._streams[descriptor].exceeded:
-                self._end(OutcomeStatus.OUTPUT_LIMIT, "output")
+                self._end(Reached(OutcomeStatus.OUTPUT_LIMIT, "output", SUPERVISOR))
         elif data is not None:
             poll.unregister(descriptor)
 

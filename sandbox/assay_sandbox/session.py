@@ -163,6 +163,8 @@ class JailSession:
                     theirs.callback(peer.close)
                     fds.append(peer.fileno())
                 try:
+                    for guard in self._jail.guards:
+                        guard.begin(limits)
                     socket.send_fds(self._jail.control, [b"start %d" % number], fds)
                 except OSError:
                     raise SandboxFailed("start", "the jail is dead") from None

@@ -10,6 +10,7 @@ from support.repository import ROOT
 
 from assay.api import LintRule, LintSeverity
 from assay.linting.rules import DRIVEN_RULES, SUITE_RULES
+from assay_graders.linting.case_files import CALL_RULES, STREAM_RULES
 from assay_graders.linting.rules import PYTHON_RULES
 
 _PAGE = (ROOT / "docs" / "reference" / "lint-rules.md").read_text("utf-8")
@@ -18,6 +19,8 @@ _SECTION = re.compile(
     r"^### ([a-z-]+)\n\n`(\w+)`: ([^\n]+)\n\n```python\n(.*?)```\n\n```python\n(.*?)```$",
     re.MULTILINE | re.DOTALL,
 )
+CASE_RULES = tuple(dict.fromkeys((*CALL_RULES, *STREAM_RULES)))
+IN_TABLES = (*SUITE_RULES, *DRIVEN_RULES, *CASE_RULES)
 SECTIONS = {match[1]: match for match in _SECTION.finditer(_PAGE)}
 
 
@@ -25,9 +28,9 @@ def _said(rule: LintRule) -> tuple[str, ...]:
     return rule.id, rule.severity.value, rule.follows, rule.cure
 
 
-def test_every_rule_of_suites_has_its_row_in_order() -> None:
+def test_every_rule_of_a_table_has_its_row_in_order() -> None:
     rows = [match.groups() for match in _ROW.finditer(_PAGE)]
-    assert rows == [_said(rule) for rule in (*SUITE_RULES, *DRIVEN_RULES)]
+    assert rows == [_said(rule) for rule in IN_TABLES]
 
 
 def test_every_rule_of_tests_has_its_section_in_order() -> None:
@@ -53,7 +56,7 @@ def test_the_second_example_breaks_no_rule(name: str) -> None:
 
 
 def test_no_rule_has_two_owners() -> None:
-    names = [rule.id for rule in (*SUITE_RULES, *DRIVEN_RULES, *PYTHON_RULES)]
+    names = [rule.id for rule in (*IN_TABLES, *PYTHON_RULES)]
     assert sorted(set(names)) == sorted(names)
 
 
@@ -62,7 +65,7 @@ def test_every_severity_is_described() -> None:
     assert rows == [severity.value for severity in LintSeverity]
 
 
-@pytest.mark.parametrize("rule", [*SUITE_RULES, *DRIVEN_RULES, *PYTHON_RULES], ids=lambda r: r.id)
+@pytest.mark.parametrize("rule", [*IN_TABLES, *PYTHON_RULES], ids=lambda r: r.id)
 def test_a_rule_says_what_follows_and_what_to_do(rule: LintRule) -> None:
     for text in (rule.follows, rule.cure):
         assert text[0].isupper()

@@ -1,4 +1,7 @@
-"""Nothing may be left by any test here: no process, zombie, thread, descriptor or mount."""
+"""Nothing may be left by any test here.
+
+No process, zombie, thread, descriptor, mount, control group or note of a jail.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.cgroups import own_groups
 from support.jail import forget_store
 from support.processes import children, open_descriptors
 from support.users import remove_copy
+
+from assay_sandbox.notes import notes_folder
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -33,9 +39,16 @@ def nothing_is_left() -> Iterator[None]:
     assert not [thread for thread in threading.enumerate() if thread.name == "assay-jail"]
     assert open_descriptors() <= descriptors
     assert own_mounts() <= mounts
+    assert not own_groups()
+    assert not own_notes()
 
 
 def own_mounts() -> set[str]:
     """Mounts that a jail or a workspace could have left; other tests may mount something else."""
     lines = Path("/proc/self/mountinfo").read_text().splitlines()
     return {line for line in lines if "nsjail" in line or "assay-" in line}
+
+
+def own_notes() -> list[Path]:
+    """Notes of jails of this process."""
+    return list(notes_folder().glob(f"*.{os.getpid()}.*"))

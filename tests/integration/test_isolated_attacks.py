@@ -311,7 +311,7 @@ def test_a_breach_of_the_protocol_is_a_reason_of_its_own(name: str):
 
 BY_THE_TEST = {
     "code": "cand.f(1)\n    assert eval('2') == 2",
-    "module-set": "\n    cand.f = lambda n: n",
+    "attribute-set": "\n    cand.f = lambda n: n",
     "argument": "import logging\n    cand.f(logging.getLogger())",
     "argument-changed": "a = [1]\n    cand.f(len(a)); cand.g(a); a.append(2)",
     "process-state": "import os\n    os.environ['A'] = 'b'",
@@ -382,7 +382,19 @@ def test_a_file_that_can_not_be_isolated_makes_the_grader_unfit():
     tests = "from cand import *\ndef test_a(): assert f(1) == 2\n"
 
     with pytest.raises(GraderUnfit, match="a test file can't be isolated: star-import"):
-        isolated(tests, RIGHT, expect=("test_a",))
+        isolated(tests, RIGHT, expect=("test_a",), fixture={"README.md": "no module"})
+
+
+def test_what_a_candidate_returns_makes_no_grader_unfit():
+    source = "def f(n): return b'x' * (12 * 1024**2 - 200)\ndef g(n):\n    a = []\n"
+    source += "    for _ in range(60): a = [a]\n    return a\ndef same(value): return value\n"
+    tests = "import cand\ndef test_a(): cand.same([cand.f(1)] * 2)\n"
+    tests += "def test_b(): cand.same([[[[[[[cand.g(1)]]]]]]])\n"
+
+    facts = isolated(tests, source, expect=("test_a", "test_b"))
+
+    assert found(facts) == {"test_a": "failed", "test_b": "failed"}
+    assert facts.codes == ("argument-size",)
 
 
 def test_a_path_that_only_the_tests_have_is_refused():

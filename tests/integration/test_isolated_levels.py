@@ -294,3 +294,36 @@ def test_tests_of_the_tree_run_unless_the_candidate_changed_them(roots: tuple[st
     changed = grade(grader, options, tree, modified=("tests/test_v.py",))
     assert outcomes(changed) == {"tests/test_v.py::test_a": TestOutcome.MISSING}
     assert changed.trust is Trust.ISOLATED
+
+
+def test_threads_of_the_candidate_call_back_one_after_the_other():
+    source = """
+import concurrent.futures, threading
+def pooled(function, values):
+    with concurrent.futures.ThreadPoolExecutor(4) as pool: return list(pool.map(function, values))
+def started(function, value):
+    thread = threading.Thread(target=function, args=(value,))
+    thread.start()
+    return thread
+def count(n): return sum(range(n))
+"""
+    tests = """
+import threading
+import cand, pytest
+def test_pool():
+    seen = []
+    def take(value): seen.append(value); return cand.count(value)
+    assert cand.pooled(take, list(range(50))) == [sum(range(n)) for n in range(50)]
+    assert sorted(seen) == list(range(50))
+def test_later():
+    seen = []
+    thread = cand.started(seen.append, 1)
+    thread.join()
+    assert seen == [1]
+def test_raises():
+    def fail(value): raise KeyError(value)
+    with pytest.raises(KeyError): cand.pooled(fail, [1, 2, 3])
+"""
+    names = ("test_pool", "test_later", "test_raises")
+    facts = isolated(tests, source, expect=names)
+    assert set(outcomes(facts).values()) == {TestOutcome.PASSED}, facts

@@ -29,6 +29,7 @@ def is_made(kind, value): return isinstance(value, kind) and type(value) is kind
 def with_it(context):
     with context as inner: return inner
 def call(thing, *args): return thing(*args)
+def named(thing, n): return thing(n, timeout=2)
 def catch(kind, function):
     try: return function()
     except kind as error: return type(error).__name__, error.args, str(error)
@@ -131,6 +132,11 @@ def test_mocks():
     call = mock.MagicMock(return_value=3)
     assert cand.call(call, 1, [2]) == 3
     assert call.call_args_list == [mock.call(1, [2])]
+    assert cand.named(call, 1) == 3 and call.call_args == mock.call(1, timeout=2)
+def test_sentinels():
+    thing = object()
+    assert cand.first([thing]) is thing and cand.twice(thing, thing)
+    assert cand.first([mock.sentinel.A]) is mock.sentinel.A and not cand.twice(thing, object())
 def test_errors_of_the_library():
     with pytest.raises(json.JSONDecodeError, match="Expecting") as caught: cand.parse("{")
     assert caught.value.pos == 1
@@ -146,7 +152,7 @@ def test_getters():
 LEVELS = {
     "attributes_are_read attributes_are_written objects_come_back methods_are_called": 4,
     "special_methods classes tuples_and_enums error_classes mocks": 4,
-    "errors_of_the_library": 3,
+    "errors_of_the_library sentinels": 3,
     "getters": 0,
 }
 
@@ -162,6 +168,7 @@ def test_what_tests_hand_over_works_and_is_recorded() -> None:
 
 
 ATTACKS = """
+import logging, types
 import pytest
 from unittest import mock
 import cand
@@ -219,6 +226,28 @@ def test_mock_assertion_replaced():
     session = mock.Mock()
     cand.quiet(session, "assert_called_once_with", lambda *_: None)
     session.assert_called_once_with("x")
+def test_function_in_an_attribute_replaced():
+    thing = Thing()
+    thing.verify = lambda value: value == 4
+    cand.quiet(thing, "verify", lambda *_: True)
+    assert thing.verify(5)
+def test_function_of_a_namespace_replaced():
+    thing = types.SimpleNamespace(verify=lambda value: value == 4)
+    cand.quiet(thing, "verify", lambda *_: True)
+    assert thing.verify(5)
+def test_mock_in_an_attribute_replaced():
+    thing = Thing()
+    thing.session = mock.NonCallableMock()
+    cand.quiet(thing, "session", cand.Yes())
+    thing.session.get.assert_called_once_with(4)
+def test_object_in_an_attribute_replaced():
+    thing = Thing()
+    thing.checker = Thing()
+    cand.quiet(thing, "checker", cand.Yes())
+    assert thing.checker.check() == 4
+def test_assertion_read():
+    def fails(): raise AssertionError("expected 4")
+    assert cand.text_of(fails) == ("expected 4",)
 def test_mock_reset():
     session = mock.Mock()
     session("secret")
@@ -249,7 +278,7 @@ def test_swallowed_in_method():
     cand.check(Checks())
 def test_unfit_by_the_candidate():
     thing = Thing()
-    thing.logger = object()
+    thing.logger = logging.getLogger()
     cand.read(thing, "logger")
 def test_library_class(): assert cand.library_class == 4
 def test_library_error_that_skips(): cand.skip()
@@ -302,6 +331,16 @@ def check(thing):
     except BaseException: pass
 import unittest.mock
 library_class = unittest.mock._ANY
+class Yes:
+    def __getattr__(self, name): return self
+    def __call__(self, *_): return 4
+def text_of(function):
+    try: function()
+    except AssertionError as error:
+        frame = sys._getframe()
+        while not hasattr(frame.f_locals.get("self"), "_objects"): frame = frame.f_back
+        ask = frame.f_locals["self"]._ask
+        return ask("do-back", vars(error)["_assay_token"], "get", ["args"])
 def skip(): raise unittest.SkipTest("no")
 """
 
@@ -325,7 +364,7 @@ def overwrite(puzzle): puzzle.expected = 0; return 0
 def test_an_object_handed_over_gives_its_public_data_and_nothing_else() -> None:
     names = [line.split("(")[0][4:] for line in ATTACKS.splitlines() if line[:4] == "def "]
 
-    facts = isolated(ATTACKS, ATTACKER, expect=tuple(names), test_seconds=1.0, call_seconds=2.0)
+    facts = isolated(ATTACKS, ATTACKER, expect=tuple(names), test_seconds=0.5, call_seconds=2.0)
 
     results = found(facts)
     assert {name for name in names if results[name] == "passed"} == set()

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import os
-import pickle
 import signal
 import subprocess
-import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
+from support.cgroups import groups_of
 from support.jail import limits, python, runtime, sandbox, session, shell, spec
 from support.processes import Watched, children, descendants, open_descriptors
+from support.supervisor import supervisor
 
 from assay.api import OutcomeStatus, SandboxFailed, UsageError
+from assay_sandbox.cgroup_tree import remove_leftovers
+from assay_sandbox.memory import memory_layer
+from assay_sandbox.notes import end_leftovers, notes_folder
+from assay_sandbox.session import JailSession
 
 TROUBLE = (
     "import os, signal, sys, time\n"
@@ -33,62 +39,89 @@ TROUBLE = (
     "while True: time.sleep(1)\n"
 )
 
-SUPERVISOR = """
-import pickle, sys, time
-from support.jail import python, spec, sandbox
-from assay_sandbox.sandbox import NsjailSandbox
-spec, source = pickle.load(sys.stdin.buffer)
-jail = NsjailSandbox().open(spec)
-process = jail.start(python(source), ("up",))
-assert process.channels["up"].recv(10, time.monotonic() + 30) == b"up"
-print("up", flush=True)
-time.sleep(600)
-"""
+PLAIN = (
+    "import os, time\n"
+    "os.write(int(os.environ['ASSAY_CHANNEL_UP']), b'\\0\\0\\0\\2up')\n"
+    "time.sleep(600)\n"
+)
+DEAF_TO_DEATH = "import ctypes; ctypes.CDLL(None).prctl(1, 0)\n" + TROUBLE
+PROGRAMS = {"plain": PLAIN, "trouble": TROUBLE, "deaf to its parent's death": DEAF_TO_DEATH}
 
 
-def test_nothing_outlives_a_killed_supervisor() -> None:
-    paths = [str(Path(place).parent) for place in (__file__,)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path, *paths])}
-    with subprocess.Popen(
-        [sys.executable, "-c", SUPERVISOR],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=environment,
-    ) as supervisor:
-        assert supervisor.stdin is not None
-        assert supervisor.stdout is not None
-        supervisor.stdin.write(pickle.dumps((spec(), TROUBLE)))
-        supervisor.stdin.close()
-        assert supervisor.stdout.readline() == b"up\n"
-        family = descendants(supervisor.pid)
-        assert len(family) >= 4
-        watched = Watched(family)
-        supervisor.kill()
-    assert watched.all_ended()
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_nothing_outlives_a_supervisor_and_the_next_start(number: int) -> None:
+    """Five jails at once: each program; one whose nsjail, one whose init somebody stopped."""
+    sources = [*PROGRAMS.values(), TROUBLE, TROUBLE]
+    with supervisor(spec(), sources) as (process, jails):
+        others, stopped = jails[:4], jails[4]
+        assert all(len(descendants(nsjail)) >= 2 for nsjail in jails)
+        ended = Watched({process.pid}.union(*({nsjail} | descendants(nsjail) for nsjail in others)))
+        kept = Watched({stopped} | descendants(stopped))
+        os.kill(others[3], signal.SIGSTOP)
+        (init,) = children(stopped)
+        os.kill(init, signal.SIGSTOP)
+        process.send_signal(number)
+        process.wait()
+    assert ended.all_ended()
+    next_start()
+    assert kept.all_ended()
+    assert groups_of(process.pid) == set()
+    assert not notes_folder().exists() or os.listdir(notes_folder()) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
-def test_nothing_outlives_a_killed_nsjail(number: int) -> None:
-    before = set(children(os.getpid()))
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_nothing_outlives_a_killed_nsjail(number: int, program: str) -> None:
+    with broken(PROGRAMS[program]) as (nsjail, _):
+        os.kill(nsjail, number)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_nothing_outlives_a_killed_init(program: str) -> None:
+    with broken(PROGRAMS[program]) as (_, init):
+        os.kill(init, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("target", [0, 1], ids=["nsjail", "init"])
+def test_closing_ends_what_somebody_stopped(target: int) -> None:
     with session() as jail:
         process = jail.start(python(TROUBLE), ("up",))
         assert process.channels["up"].recv(10, _soon()) == b"up"
-        (nsjail,) = set(children(os.getpid())) - before
-        watched = Watched(descendants(nsjail))
-        os.kill(nsjail, number)
-        with pytest.raises(SandboxFailed):
-            process.wait()
-        assert watched.all_ended()
-        with pytest.raises(SandboxFailed):
-            jail.run(shell("true"))
+        pair = only_jail()
+        watched = Watched({pair[0]} | descendants(pair[0]))
+        os.kill(pair[target], signal.SIGSTOP)
+        jail.close()
+        assert watched.all_ended(0)
+
+
+def test_a_session_outlives_the_thread_that_opened_it() -> None:
+    opened: list[JailSession] = []
+    thread = threading.Thread(target=lambda: opened.append(sandbox().open(spec())))
+    thread.start()
+    thread.join()
+    with opened[0] as jail:
+        outcome = jail.run(shell("echo alive"))
+    assert outcome.stdout.text() == "alive\n"
+
+
+def test_an_nsjail_that_can_not_be_started_is_a_failure_of_the_sandbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "nsjail"
+    monkeypatch.setattr("assay_sandbox.launch.nsjail_program", lambda: str(program))
+    sandbox()
+    for fill in (lambda: None, program.touch):
+        fill()
+        with pytest.raises(SandboxFailed) as failed:
+            sandbox().open(spec())
+        assert failed.value.stage == "nsjail"
 
 
 def test_closing_ends_everything_inside_before_it_returns() -> None:
-    before = set(children(os.getpid()))
     with session() as jail:
         process = jail.start(python(TROUBLE), ("up",))
         assert process.channels["up"].recv(10, _soon()) == b"up"
-        (nsjail,) = set(children(os.getpid())) - before
+        nsjail, _ = only_jail()
         watched = Watched({nsjail} | descendants(nsjail))
         jail.close()
         assert watched.all_ended(0)
@@ -185,6 +218,37 @@ def test_the_last_command_is_gone_before_the_next_starts() -> None:
         second = jail.run(shell("sleep 0.2; wc -l < /tmp/ticks"))
     assert int(first.stdout.head) > 0
     assert first.stdout == second.stdout
+
+
+@contextmanager
+def broken(source: str) -> Iterator[tuple[int, int]]:
+    """A busy jail, given as nsjail and init; the block kills one, and all of it is over."""
+    with session() as jail:
+        process = jail.start(python(source), ("up",))
+        assert process.channels["up"].recv(10, _soon()) == b"up"
+        nsjail, init = only_jail()
+        watched = Watched(descendants(nsjail))
+        yield nsjail, init
+        with pytest.raises(SandboxFailed):
+            process.wait()
+        assert watched.all_ended()
+        with pytest.raises(SandboxFailed):
+            jail.run(shell("true"))
+
+
+def only_jail() -> tuple[int, int]:
+    """nsjail and init of the only jail of this process."""
+    (nsjail,) = children(os.getpid())
+    (init,) = children(nsjail)
+    return nsjail, init
+
+
+def next_start() -> None:
+    """What another process does before its first jail."""
+    end_leftovers()
+    place = memory_layer().place
+    if place is not None:
+        remove_leftovers(place)
 
 
 def _soon() -> float:

@@ -11,6 +11,7 @@ from support.jail import python, session, shell, spec, workspace
 from support.jail import sandbox as the_sandbox
 
 from assay.api import Mount, MountKind, Network, Profile, SandboxFailed
+from assay_sandbox.sandbox import CompatSandbox, NsjailSandbox
 
 
 def answer(source: str, **changes: object) -> str:
@@ -98,52 +99,84 @@ def test_a_record_can_not_be_forged_through_inherited_descriptors() -> None:
     assert outcome.stdout.text() == "['0', '1', '2', '3']\n"
 
 
-@pytest.mark.parametrize(
-    ("attack", "answer"),
-    [
-        ("call(157, 1, 9, 0, 0, 0)", "ENOSYS"),  # prctl PR_SET_PDEATHSIG
-        ("call(157, 35, 1, 0, 0, 0)", "ENOSYS"),  # prctl PR_SET_MM
-        ("call(302, 1, 0, 0, 0)", "ENOSYS"),  # prlimit64 on the init
-        ("call(141, 0, 1, 19)", "ENOSYS"),  # setpriority of the init
-        ("call(144, 1, 5, 0)", "ENOSYS"),  # sched_setscheduler of the init
-        ("call(272, 0x10000000)", "ENOSYS"),  # unshare a user namespace
-        ("call(56, 0x10000011, 0, 0, 0, 0)", "ENOSYS"),  # clone into a user namespace
-        ("call(435, 0, 0)", "ENOSYS"),  # clone3
-        ("call(165, b'none', b'/tmp', b'tmpfs', 0, 0)", "ENOSYS"),  # mount
-        ("call(101, 16, 1, 0, 0)", "ENOSYS"),  # ptrace the init
-        ("call(310, 1, 0, 0, 0, 0, 0)", "ENOSYS"),  # process_vm_readv
-        ("call(438, 0, 0, 0)", "ENOSYS"),  # pidfd_getfd
-        ("call(319, b'x', 0)", "ENOSYS"),  # memfd_create
-        ("call(29, 0, 4096, 0o1600)", "ENOSYS"),  # shmget
-        ("call(425, 1, 0)", "ENOSYS"),  # io_uring_setup
-        ("call(321, 0, 0, 0)", "ENOSYS"),  # bpf
-        ("call(323, 0)", "ENOSYS"),  # userfaultfd
-        ("call(16, 0, 0x5412, b'x')", "ENOSYS"),  # ioctl TIOCSTI
-        ("call(16, 0, ctypes.c_ulong(0x100005412), b'x')", "ENOSYS"),  # the same, 64 bits wide
-        ("os.chmod(sys.executable, 0o4755)", "ENOSYS"),
-        ("os.open('/tmp/suid', os.O_CREAT | os.O_WRONLY, 0o4755)", "ENOSYS"),
-        ("os.mkdir('/tmp/sgid', 0o2755)", "ENOSYS"),
-        ("os.mknod('/tmp/device', 0o600 | stat.S_IFCHR, os.makedev(1, 3))", "ENOSYS"),
-        ("socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)", "EAFNOSUPPORT"),
-        ("socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)", "EAFNOSUPPORT"),
-        ("open('/proc/self/oom_score_adj', 'w')", "EROFS"),
-        ("open('/usr/bin/assay-was-here', 'w')", "EROFS"),
-        ("open('/runtime/python/was-here', 'w')", "EROFS"),
-        ("open('/was-here', 'w')", "EROFS"),
-        ("open('/etc/passwd', 'a')", "EROFS"),
-        ("open('/.assay/init.py', 'a')", "EROFS"),
-        ("os.listdir('/root')", "ENOENT"),
-        ("os.listdir('/home')", "ENOENT"),
-        ("os.listdir('/sys')", "ENOENT"),
-        ("open('/etc/shadow')", "ENOENT"),
-        ("open('/dev/tty')", "ENOENT"),
-        ("os.setuid(0)", "EINVAL"),
-    ],
-)
+ATTACKS = [
+    ("call(157, 1, 9, 0, 0, 0)", "ENOSYS"),  # prctl PR_SET_PDEATHSIG
+    ("call(157, 35, 1, 0, 0, 0)", "ENOSYS"),  # prctl PR_SET_MM
+    ("call(302, 1, 0, 0, 0)", "ENOSYS"),  # prlimit64 on the init
+    ("call(141, 0, 1, 19)", "ENOSYS"),  # setpriority of the init
+    ("call(144, 1, 5, 0)", "ENOSYS"),  # sched_setscheduler of the init
+    ("call(272, 0x10000000)", "ENOSYS"),  # unshare a user namespace
+    ("call(56, 0x10000011, 0, 0, 0, 0)", "ENOSYS"),  # clone into a user namespace
+    ("call(435, 0, 0)", "ENOSYS"),  # clone3
+    ("call(165, b'none', b'/tmp', b'tmpfs', 0, 0)", "ENOSYS"),  # mount
+    ("call(101, 16, 1, 0, 0)", "ENOSYS"),  # ptrace the init
+    ("call(310, 1, 0, 0, 0, 0, 0)", "ENOSYS"),  # process_vm_readv
+    ("call(438, 0, 0, 0)", "ENOSYS"),  # pidfd_getfd
+    ("call(319, b'x', 0)", "ENOSYS"),  # memfd_create
+    ("call(29, 0, 4096, 0o1600)", "ENOSYS"),  # shmget
+    ("call(425, 1, 0)", "ENOSYS"),  # io_uring_setup
+    ("call(321, 0, 0, 0)", "ENOSYS"),  # bpf
+    ("call(323, 0)", "ENOSYS"),  # userfaultfd
+    ("call(16, 0, 0x5412, b'x')", "ENOSYS"),  # ioctl TIOCSTI
+    ("call(16, 0, ctypes.c_ulong(0x100005412), b'x')", "ENOSYS"),  # the same, 64 bits wide
+    ("os.chmod(sys.executable, 0o4755)", "ENOSYS"),
+    ("os.open('/tmp/suid', os.O_CREAT | os.O_WRONLY, 0o4755)", "ENOSYS"),
+    ("os.mkdir('/tmp/sgid', 0o2755)", "ENOSYS"),
+    ("os.mknod('/tmp/device', 0o600 | stat.S_IFCHR, os.makedev(1, 3))", "ENOSYS"),
+    ("socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)", "EAFNOSUPPORT"),
+    ("socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)", "EAFNOSUPPORT"),
+    ("open('/proc/self/oom_score_adj', 'w')", "EROFS"),
+    ("open('/usr/bin/assay-was-here', 'w')", "EROFS"),
+    ("open('/runtime/python/was-here', 'w')", "EROFS"),
+    ("open('/was-here', 'w')", "EROFS"),
+    ("open('/etc/passwd', 'a')", "EROFS"),
+    ("open('/.assay/init.py', 'a')", "EROFS"),
+    ("os.listdir('/root')", "ENOENT"),
+    ("os.listdir('/home')", "ENOENT"),
+    ("os.listdir('/sys')", "ENOENT"),
+    ("open('/etc/shadow')", "ENOENT"),
+    ("open('/dev/tty')", "ENOENT"),
+    ("os.setuid(0)", "EINVAL"),
+]
+BOXES = (NsjailSandbox, CompatSandbox)
+
+
+@pytest.mark.parametrize(("attack", "answer"), ATTACKS)
 def test_attacks_on_the_kernel_the_init_and_the_system(attack: str, answer: str) -> None:
     if os.uname().machine != "x86_64" and "call(" in attack:
         pytest.skip("numbers of system calls are those of x86_64")
     assert errno_of(attack) == answer
+
+
+def test_the_compat_policy_refuses_what_is_known_to_be_dangerous_and_no_more() -> None:
+    if os.uname().machine != "x86_64":
+        pytest.skip("numbers of system calls are those of x86_64")
+    refused = [attack for attack, result in ATTACKS if result in ("ENOSYS", "EAFNOSUPPORT")]
+    rare = "call(139, 3)"  # sysfs: it only tells how many kinds of file system there are
+    source = (
+        "import ctypes, errno, os, socket, stat, sys\n"
+        "libc = ctypes.CDLL(None, use_errno=True)\n"
+        "def call(*arguments):\n"
+        "    if libc.syscall(*arguments) < 0:\n"
+        "        raise OSError(ctypes.get_errno(), '')\n"
+        f"for attack in {[*refused, rare]!r}:\n"
+        "    try:\n"
+        "        exec(attack)\n"
+        "        print('OPEN')\n"
+        "    except OSError as error:\n"
+        "        print(errno.errorcode[error.errno])\n"
+    )
+    answers = {}
+    for box in (NsjailSandbox(), CompatSandbox()):
+        with box.open(spec()) as jail:
+            outcome = jail.run(python(source))
+        assert outcome.exit_code == 0, outcome.stderr.text()
+        answers[box.name] = outcome.stdout.text().split()
+    assert answers["nsjail"][:-1] == answers["nsjail-compat"][:-1]
+    assert (answers["nsjail"][-1], answers["nsjail-compat"][-1]) == ("ENOSYS", "OPEN")
+    assert NsjailSandbox().capabilities().layers["seccomp"] == "present: allow-list"
+    assert CompatSandbox().capabilities().layers["seccomp"] == "degraded: deny-list"
+    assert len({box().capabilities().versions["policy"] for box in BOXES}) == len(BOXES)
 
 
 def test_the_init_survives_every_signal() -> None:

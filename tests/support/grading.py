@@ -99,6 +99,9 @@ class Context:
     def fixture_file(self, path: str, cap: int) -> bytes:
         return _file(self.fixture or self.tree, path, cap)
 
+    def changed_file(self, path: str, cap: int) -> bytes:
+        return _file(self.tree, path, cap)
+
     def jail(
         self,
         profile: Profile,
@@ -107,16 +110,18 @@ class Context:
         extra: tuple[Mount, ...] = (),
         leave_out: tuple[RelPath, ...] = (),
         restore: tuple[RelPath, ...] = (),
+        put: Mapping[RelPath, bytes] | None = None,
         trusted: TrustedFiles | None = None,
     ) -> Session:
         fixture = self.fixture or self.tree
         tree = _with(self.tree, {path: _content(fixture, path) for path in restore})
-        mounts = [_mount("/workspace", _without(tree, leave_out)), *extra]
+        tree = _with(tree, put or {})
+        mounts = [_mount("/workspace", _without(tree, leave_out).ref), *extra]
         if trusted is not None:
             base = self.hidden if trusted.hidden else fixture
             assert base is not None
-            files = _with(base, trusted.put)
-            mounts.append(_mount(trusted.place, _without(files, trusted.leave_out)))
+            less = _without(base, trusted.leave_out)
+            mounts.append(_mount(trusted.place, _with(less, trusted.put).ref))
         if hidden:
             assert self.hidden is not None
             mounts.append(_mount("/hidden", self.hidden.ref))
@@ -131,7 +136,7 @@ class Context:
 def _file(tree: TreeManifest, path: str, cap: int) -> bytes:
     content = _content(tree, path)
     if content is None or len(content) > cap:
-        raise GraderUnfit("no such file, or it is too large")
+        raise GraderUnfit("no such hidden file, or it is too large")
     return content
 
 
@@ -152,10 +157,10 @@ def _with(tree: TreeManifest, put: Mapping[RelPath, bytes | None]) -> TreeManife
     return tree_of({path: content for path, content in files.items() if content is not None})
 
 
-def _without(tree: TreeManifest, paths: tuple[RelPath, ...]) -> TreeRef:
+def _without(tree: TreeManifest, paths: tuple[RelPath, ...]) -> TreeManifest:
     """A stored tree that lacks these paths and what is beneath them."""
     if not paths:
-        return tree.ref
+        return tree
     source = store().tree(tree.ref)
     assert source is not None
     kept = {
@@ -163,7 +168,7 @@ def _without(tree: TreeManifest, paths: tuple[RelPath, ...]) -> TreeRef:
         for path, text in read_files(Path(source)).items()
         if not any(f"{path}/".startswith(f"{gone}/") for gone in paths)
     }
-    return tree_of(kept).ref
+    return tree_of(kept)
 
 
 def _mount(dst: str, ref: TreeRef) -> Mount:

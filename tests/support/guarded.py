@@ -24,7 +24,7 @@ def run_guarded(
 ) -> GuardedReport:
     """The report on test files below `tests` with the code below `workspace`."""
     program = tests.parent / "pytest_driver.pyc"
-    program.write_bytes(program_bundle("pytest_driver", "guarded").content or b"")
+    program.write_bytes(program_bundle("pytest_driver", "guarded", "unittests").content or b"")
     settings = {
         "nonce": NONCE,
         "base": str(tests),

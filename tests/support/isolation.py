@@ -22,6 +22,7 @@ def isolated(
     added: tuple[str, ...] = (),
     runtime: Runtime | None = None,
     requirements: tuple[str, ...] = (),
+    fixture: dict[str, str] | None = None,
     **options: Any,
 ) -> Facts:
     """Facts of one hidden file of tests, `test_h.py`, over `src/MODULE.py`."""
@@ -45,6 +46,7 @@ def isolated(
         added=added,
         runtime_changes=runtime,
         requirements=requirements,
+        fixture=fixture,
         **bounds,
     )
 

@@ -12,6 +12,8 @@ from support.cli import assay
 from support.json_schema import problems
 from support.records import plan, record
 
+from assay.api import Capabilities, Finding, Profile
+from assay.cli.doctor import lacking
 from assay.ledger import Ledger, create_run_folder, write_json
 from assay.results import build_report, results_digest
 from assay.schemas import schema, schema_names
@@ -52,6 +54,46 @@ def test_what_tells_of_this_host(arguments: tuple[str, ...]) -> None:
     ran = assay(*arguments)
     assert ran.code in (0, 4)
     assert checked(ran.out)["schema"] == f"assay-{arguments[0]}-output-1"
+
+
+def test_doctor_says_what_is_not_in_force_and_can_require_it() -> None:
+    told = checked(assay("doctor", "--json").out)
+    weak = [
+        finding["layer"]
+        for finding in told["findings"]
+        if finding["state"] != "present" and not finding["optional"]
+    ]
+    assert told["lacking"][: len(weak)] == weak
+    assert told["hardened"] is (not told["lacking"])
+    assert set(told["profiles"]) == {profile.value for profile in Profile}
+    required = assay("doctor", "--require", "hardened")
+    assert required.code == (0 if told["hardened"] else 4)
+    assert all(layer in required.out.splitlines()[-1] for layer in weak)
+    assert assay("doctor", "--require", "something").code == 2
+
+
+def test_doctor_prints_profiles_as_a_table() -> None:
+    head, *rows = assay("doctor", "--profiles").out.splitlines()
+    assert head.split() == ["rule", *(profile.value for profile in Profile)]
+    assert sorted(rows) == rows
+    assert ["loopback", "yes", "yes", "yes", "no", "no"] in [row.split() for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("available", "state", "optional", "missing"),
+    [
+        (True, "present", False, ()),
+        (True, "degraded", False, ("memory",)),
+        (True, "absent", True, ()),
+        (False, "present", False, ("userns",)),
+        (False, "absent", False, ("memory", "userns")),
+    ],
+)
+def test_only_layers_wholly_in_force_make_a_host_hardened(
+    available: bool, state: str, optional: bool, missing: tuple[str, ...]
+) -> None:
+    finding = Finding("memory", state, "found", optional=optional)
+    assert lacking(Capabilities(available, layer="userns"), [finding]) == missing
 
 
 def test_the_list_of_schemas_is_complete() -> None:

@@ -14,6 +14,8 @@ from assay_graders.evident.judging import (
     parts_as_results,
     shown_by_break,
     shown_by_canaries,
+    shown_by_order,
+    shown_by_origins,
     shown_by_real,
 )
 from assay_graders.report import ReportedTest, ReportFault, RunReport
@@ -54,55 +56,65 @@ def report(
 
 
 BASE = report(failed=IDS)
-ALL = {"no-plugins", "trusted-collection", "shuffled-order", "module-origins"}
+NONE: frozenset[str] = frozenset()
 
 
-def test_a_run_as_it_should_be_shows_all_its_guards():
-    assert shown_by_real(report(), BASE, IDS, ORDER) == Shown(held=frozenset(ALL))
+def test_a_run_as_it_should_be_shows_its_guards():
+    shown = shown_by_real(report(), BASE, IDS, "/")
+
+    assert shown == Shown(held=frozenset({"no-plugins", "trusted-collection"}))
 
 
 REAL = {
-    "a guard only in one run": (report(held=frozenset()), BASE, {"no-plugins"}, ""),
-    "a guard only in the other": (report(), evolve(BASE, held=frozenset()), {"no-plugins"}, ""),
-    "other tests without the candidate": (report(), report(IDS[:2]), {"trusted-collection"}, ""),
+    "a guard only in one run": (report(held=NONE), BASE, "no-plugins"),
+    "a guard only in the other": (report(), evolve(BASE, held=NONE), "no-plugins"),
+    "other tests without the candidate": (report(), report(IDS[:2]), "trusted-collection"),
     "more tests without the candidate": (
         report(),
         report((*IDS, "t.py::c")),
-        {"trusted-collection"},
-        "",
+        "trusted-collection",
     ),
-    "a test twice": (report(), report((*IDS, IDS[0])), {"trusted-collection"}, ""),
-    "the candidate's order": (
-        report(run=RunReport(tuple(reversed(report().run.tests)))),
-        BASE,
-        {"shuffled-order"},
-        "order-changed",
-    ),
-    "the runtime's own order": (
-        report(run=RunReport(tuple(reversed(report().run.tests)))),
-        evolve(BASE, run=RunReport(tuple(reversed(BASE.run.tests)))),
-        {"shuffled-order"},
-        "",
-    ),
-    "a replaced module": (report(strays=("json",)), BASE, {"module-origins"}, "module-replaced"),
-    "a name of the runtime's": (
-        report(strays=("json",)),
-        evolve(BASE, strays=("json",)),
-        {"module-origins"},
-        "",
-    ),
+    "a test twice": (report(), report((*IDS, IDS[0])), "trusted-collection"),
 }
 
 
 @pytest.mark.parametrize("case", REAL)
 def test_a_guard_that_does_not_hold_is_missing(case: str):
-    real, pristine, lost, code = REAL[case]
+    real, pristine, lost = REAL[case]
 
-    shown = shown_by_real(real, pristine, IDS, ORDER)
+    shown = shown_by_real(real, pristine, IDS, "/")
 
-    assert ALL - shown.held == lost
-    assert shown.codes == ({code} if code else set())
-    assert shown.reasons == (TAMPERING if code else frozenset())
+    assert shown == Shown(held=frozenset({"no-plugins", "trusted-collection"}) - {lost})
+
+
+def test_a_part_of_a_test_that_fails_without_the_candidate_need_not_be_collected():
+    ids = ("t.mjs > a", "t.mjs > a > part")
+
+    for failed, holds in ((ids[:1], True), ((), False)):
+        shown = shown_by_real(report(ids), report(ids[:1], failed=failed), ids, " > ")
+
+        assert ("trusted-collection" in shown.held) is holds
+
+
+TRUSTED = {
+    "order": (shown_by_order, (True, True), (False, True), (False, False)),
+    "origins": (
+        shown_by_origins,
+        (report(), BASE),
+        (report(strays=("json",)), BASE),
+        (report(strays=("json",)), evolve(BASE, strays=("json",))),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TRUSTED)
+def test_what_only_the_candidates_run_lacks_is_tampering(case: str):
+    judge, as_asked, changed, never = TRUSTED[case]
+
+    assert len(judge(*as_asked).held) == 1
+    assert judge(*changed).reasons == TAMPERING
+    assert not judge(*changed).held
+    assert judge(*never) == Shown()
 
 
 CANARIES = {
@@ -131,9 +143,19 @@ CANARIES = {
 def test_exactly_the_changed_tests_must_fail(case: str):
     canary, changed, code, reasons = CANARIES[case]
 
-    shown = shown_by_canaries(report(), canary, changed, stem)
+    shown = shown_by_canaries(report(), canary, changed, stem, is_placed=True, mark="/")
 
     assert shown == Shown(codes=frozenset({code} if code else ()), reasons=frozenset(reasons))
+
+
+def test_tests_that_keep_their_ids_may_lack_their_parts_in_a_canary_run():
+    ids = ("t.mjs > a", "t.mjs > a > part", "t.mjs > b")
+    canary = report((ids[0], ids[2]), failed=(ids[0],))
+
+    for changed, codes in (((ids[0],), set()), ((ids[2],), {"canary-passed", "unsteady"})):
+        shown = shown_by_canaries(report(ids), canary, changed, str, is_placed=False, mark=" > ")
+
+        assert shown.codes == codes
 
 
 RESTORED = {"restored": 1}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
+from support.repository import ROOT
 
 from assay.api import TestOutcome
 from assay_graders.isolated_report import decode_isolated_report, isolation_artifact
@@ -75,6 +77,14 @@ def test_the_artifact_is_canonical() -> None:
 def test_anything_else_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(ReportFault):
         decode_isolated_report(frame(tests=[{**TEST, **changes}]))
+
+
+def test_every_feature_is_documented_with_its_level() -> None:
+    page = (ROOT / "docs/formats/run-folder.md").read_text("utf-8")
+
+    rows = re.findall(r"^\| (`[^|]+) \| (\d) \|", page, re.MULTILINE)
+    found = {name: int(level) for names, level in rows for name in re.findall(r"`(.+?)`", names)}
+    assert found == LEVELS
 
 
 def test_a_test_has_the_highest_level_of_what_it_used() -> None:

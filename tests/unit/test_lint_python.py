@@ -50,6 +50,12 @@ GOOD = [
     "y = f(1)\ny = g(y)\nassert y == 1",
     "assert str(A(1)) == 'A(1)'",
     "assert A(1).size == 1",
+    "import math\nassert math.isclose(f(1), 2.5)",
+    "import math\nassert all(map(math.isclose, f(1), [2.5]))",
+    "import math\nassert all(math.isclose(f(i), i / 2) for i in range(3))",
+    "import re\nassert re.match('a+', f(1))",
+    "assert {1, 2}.issubset(f(1))",
+    "assert 'abc'.startswith(f(1))",
 ]
 WEAK = [
     ("f(1)", "no-assertion"),
@@ -61,11 +67,17 @@ WEAK = [
     ("assert not (f(1) is None)", "truth-only"),
     ("assert isinstance(f(1), A)", "truth-only"),
     ("assert all(f(i) for i in range(3))", "truth-only"),
-    ("x = A(1)\nx.y = 1\nassert x.y", "truth-only"),
+    ("x = A(1)\nassert x.y.z()", "truth-only"),
     ("with A(1) as x:\n    assert x", "truth-only"),
     ("for x in f(1):\n    assert x", "truth-only"),
     ("assert [x for x in f(1)]", "truth-only"),
     ("assert (x := f(1))", "truth-only"),
+    ("assert all(map(f, [1, 2]))", "truth-only"),
+    ("assert any(bool(f(i)) for i in range(3))", "truth-only"),
+    ("assert hasattr(f(1), 'x') and callable(f)", "truth-only"),
+    ("assert len(f(1))", "truth-only"),
+    ("assert f(1).startswith('a')", "truth-only"),
+    ("import math\nassert math.isclose(f(1), f(2))", "truth-only"),
     ("assert f(1) != 2", "differs-only"),
     ("assert not f(1) == 2", "differs-only"),
     ("assert f(1) is not True", "differs-only"),
@@ -302,6 +314,10 @@ HAZARDS = [
         "replaces-attribute",
     ),
     ("import shop\nclass B(shop.A): pass", "subclass"),
+    ("from unittest import mock\nmock.patch('time.sleep')", "patches-library"),
+    ("import os.path as p\nsetattr(p, 'exists', bool)", "patches-library"),
+    ("from unittest import mock as m\nm.patch('builtins.input')", "process-state"),
+    ("import freezegun as z\nwith z.freeze_time('2026-01-01'): pass", "freezes-clock"),
     ("from shop import A\nclass B(dict, A): pass", "subclass"),
     ("from datetime import datetime\nfrom shop import Z\ndatetime.now(Z())", "time-zone"),
     ("import datetime as d\nimport shop\nd.time(1, tzinfo=shop.UTC)", "time-zone"),
@@ -316,9 +332,10 @@ HARMLESS = [
     "import random\nrandom.Random(1).seed(2)",
     "class B(dict): pass",
     "from datetime import datetime, timezone\ndatetime.now(timezone.utc)",
-    "from unittest import mock\nmock.patch('time.sleep')",
+    "from unittest import mock\nmock.patch('helper.x')",
+    "import helper\ndef f(monkeypatch): monkeypatch.setattr(helper, 'x', 1)",
+    "class T: pass\ndef f(monkeypatch): monkeypatch.setattr(T(), 'time', 1)",
     "class x: y = 1\nx.y = 2",
-    "def f(monkeypatch): monkeypatch.setattr('time.sleep', print)",
     "import threading\nthreading.Lock()",
     "import subprocess_mock\nsubprocess_mock.run()",
 ]
@@ -339,6 +356,31 @@ def test_rules_about_isolation_are_for_isolated_graders() -> None:
     text = body("shop.X = eval('1')\nassert f(1) == 2")
     assert rules(text) == ["evaluates-text", "replaces-attribute"]
     assert rules(text, mode="unguarded") == ["evaluates-text"]
+
+
+def test_attributes_may_be_set_where_the_grader_goes_so_far() -> None:
+    text = body("shop.X = 1\nassert f(1) == 2")
+    assert rules(text, max_level=4) == ["replaces-attribute"]
+    assert rules(text, max_level=5) == []
+
+
+def test_what_the_grader_forwards_is_no_finding() -> None:
+    text = body(
+        """
+        import os, random, sys
+        random.seed(7)
+        monkeypatch.setenv("X", "1")
+        monkeypatch.setattr(sys, "argv", ["x"])
+        os.chdir("/")
+        assert f(1) == 2
+        """,
+        "monkeypatch",
+    )
+    lines = {item.line: item.rule for item in lint(text)}
+    assert list(lines.values()) == ["seeds-random", *["process-state"] * 3]
+    assert rules(text, forward=("random", "environ", "argv", "cwd")) == []
+    left = {item.line for item in lint(text, forward=("random", "argv"))}
+    assert left == set(lines) - {min(lines), max(lines) - 1}
 
 
 def test_hazards_in_helpers_beside_the_tests() -> None:
@@ -389,3 +431,12 @@ def test_a_suite_of_weak_tests_proves_nothing() -> None:
     assert "proves-nothing" in rules(text)
     assert "proves-nothing" not in rules(text + "\ndef test_c():\n    assert f(1) == 2\n")
     assert "proves-nothing" not in rules(text.replace("f(1)\n\n", "f(1)  # x\n\n", 0) + "def (")
+
+
+def test_a_clock_that_is_forwarded_may_be_frozen() -> None:
+    text = "from freezegun import freeze_time\n" + body("assert f(1) == 2").replace(
+        "def test_a", "@freeze_time('2026-01-01')\ndef test_a"
+    )
+    [found] = lint(text)
+    assert (found.rule, found.test) == ("freezes-clock", "test_a")
+    assert rules(text, forward=("clock",)) == []

@@ -6,15 +6,18 @@ import json
 import signal
 import socket
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import attrs
 import pytest
 
 from assay.api import Limits, OutcomeStatus, Profile, SandboxFailed, SandboxUnavailable
-from assay_sandbox import doctor, elf, layout, policy, profiles, testtools
+from assay_sandbox import doctor, elf, init, layout, policy, profiles, testtools
 from assay_sandbox.capture import StreamCapture
 from assay_sandbox.channel import SocketChannel
+from assay_sandbox.guard import Reached
 from assay_sandbox.layout import Expected, unescape
 from assay_sandbox.mounted import check_mounts
 from assay_sandbox.nsjail_log import read_log
@@ -37,9 +40,18 @@ def test_the_policy_names_each_call_once_and_leaves_the_unfilterable_out() -> No
     dangerous = (
         "clone3 openat2 memfd_create shmget shmat ptrace process_vm_readv process_vm_writev"
         " pidfd_getfd kcmp bpf mount umount unshare setns io_uring_setup keyctl userfaultfd"
-        " perf_event_open open_by_handle_at pivot_root chroot"
+        " perf_event_open open_by_handle_at pivot_root chroot semget msgget io_setup"
     )
     assert not set(dangerous.split()) & set(names)
+
+
+def test_the_deny_list_names_each_call_once_and_nothing_that_the_allow_list_allows() -> None:
+    denied = [name for group in policy.DENIED.values() for name in group.split()]
+    allowed = {name for group in policy.GROUPS.values() for name in group.split()}
+    assert len(denied) == len(set(denied))
+    assert not set(denied) & (allowed | set(policy.ARGUMENT_RULES))
+    texts = {policy.policy_for("x86_64", kind).text for kind in policy.PolicyKind}
+    assert len(texts) == len(policy.PolicyKind)
 
 
 def test_every_profile_has_rules_and_only_agents_and_builds_write() -> None:
@@ -86,15 +98,21 @@ def captured(data: bytes = b"", cap: int = 100) -> StreamCapture:
     return stream
 
 
+WALL = Reached(OutcomeStatus.TIMED_OUT, "wall", "supervisor")
+CANCELLED = Reached(OutcomeStatus.CANCELLED, "", "supervisor")
+OOM = Reached(OutcomeStatus.MEMORY_LIMIT, "memory", "cgroup")
+
+
 @pytest.mark.parametrize(
     ("record", "ended_by", "data", "status"),
     [
         (Record(exit_code=0), None, b"", OutcomeStatus.EXITED),
         (Record(exit_code=137), None, b"", OutcomeStatus.EXITED),
         (Record(signal=9), None, b"", OutcomeStatus.SIGNALLED),
-        (Record(signal=9), (OutcomeStatus.TIMED_OUT, "wall"), b"", OutcomeStatus.TIMED_OUT),
-        (Record(exit_code=0), (OutcomeStatus.TIMED_OUT, "wall"), b"", OutcomeStatus.TIMED_OUT),
-        (Record(signal=9), (OutcomeStatus.CANCELLED, ""), b"", OutcomeStatus.CANCELLED),
+        (Record(signal=9), WALL, b"", OutcomeStatus.TIMED_OUT),
+        (Record(exit_code=0), WALL, b"", OutcomeStatus.TIMED_OUT),
+        (Record(signal=9), CANCELLED, b"", OutcomeStatus.CANCELLED),
+        (Record(exit_code=0), OOM, b"", OutcomeStatus.MEMORY_LIMIT),
         (Record(exit_code=0), None, b"x" * 101, OutcomeStatus.OUTPUT_LIMIT),
         (Record(signal=signal.SIGXCPU, cpu=30.0), None, b"", OutcomeStatus.TIMED_OUT),
         (Record(signal=signal.SIGXCPU, cpu=0.1), None, b"", OutcomeStatus.SIGNALLED),
@@ -104,7 +122,7 @@ def captured(data: bytes = b"", cap: int = 100) -> StreamCapture:
 )
 def test_outcomes(
     record: Record,
-    ended_by: tuple[OutcomeStatus, str] | None,
+    ended_by: Reached | None,
     data: bytes,
     status: OutcomeStatus,
 ) -> None:
@@ -216,6 +234,23 @@ def test_a_missing_nsjail_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert doctor.blame("start")[0] == "nsjail"
 
 
+def test_the_init_imports_nothing_but_built_in_and_compiled_modules() -> None:
+    """A Python module among them would double the time that each jail takes to start."""
+    source = Path(init.__file__).read_text()
+    program = f"import sys; before = set(sys.modules); exec({source!r})\n"
+    program = program.replace("__main__", "somewhere")
+    listing = (
+        "print(*{getattr(m, '__file__', None) for n, m in sys.modules.items() if n not in before})"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program + listing],
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    assert not [path for path in ran.stdout.split() if path.endswith(".py")]
+
+
 def test_the_closure_of_the_test_tools_holds_nothing_of_ours() -> None:
     names = {distribution.metadata["Name"].lower() for distribution in testtools.closure()}
     assert "pytest" in names
@@ -264,5 +299,5 @@ def test_places_of_the_framework_inside_the_system_are_hidden(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(layout, "_framework_paths", lambda: ["/usr/lib/python3/dist-packages"])
-    places = [mount.dst for mount in layout.system_layout().expected]
+    places = [mount.dst for mount in layout.system_layout.__wrapped__().expected]
     assert "/usr/lib/python3/dist-packages" in places

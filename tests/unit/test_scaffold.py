@@ -10,7 +10,7 @@ import pytest
 from attrs import frozen
 from support.suites import StubGrader, StubRegistry, encoded
 
-from assay.api import InvalidInput, UsageError
+from assay.api import InvalidInput, Trust, UsageError
 from assay.scaffold import new_suite, new_task
 from assay.suites import open_suite
 
@@ -22,6 +22,7 @@ class Options:
     tests: tuple[str, ...]
     expect: tuple[str, ...]
     roots: tuple[str, ...]
+    mode: str
     hidden: bool = False
 
 
@@ -53,6 +54,8 @@ def test_a_new_suite_loads_and_its_candidates_keep_their_promises(tmp_path: Path
     suite = open_suite(str(tmp_path / "my-suite"), StubRegistry(Loose, name="pytest"))
     (task_id,) = suite.task_ids()
     task = suite.task(task_id)
+    assert task.task.require_trust is Trust.TAMPER_EVIDENT
+    assert {spec.options["mode"] for spec in task.task.graders} == {"isolated"}
     visible = Path(task.fixture, "tests/test_words.py").read_text()
     hidden = Path(task.hidden or "", "test_hidden.py").read_text()
     sources = {c.id: c.files["src/words.py"].decode() for c in suite.candidates(task_id)}

@@ -35,6 +35,7 @@ def test_every_name_gives_a_json_document() -> None:
         "lock-output",
         "new-output",
         "plugins-output",
+        "probe-output",
         "report",
         "run",
         "run-output",

@@ -235,7 +235,8 @@ def test_files_that_do_not_load_are_reported(tmp_path: Path):
         {
             "t/test_a.py": "import absent\n",
             "t/test_b.py": "import sys\nsys.exit(0)\n" + case,
-            "t/test_c.py": case + "def load_tests(*_): return unittest.TestSuite()\n",
+            "t/test_c.py": case + "from helper import load_tests\n",
+            "t/helper.py": "def load_tests(*_): return []\n",
             "t/test_d.py": "import unittest\nraise unittest.SkipTest\n" + case,
             "t/test_e.py": case,
         },
@@ -248,6 +249,34 @@ def test_files_that_do_not_load_are_reported(tmp_path: Path):
     assert [error.file for error in report.errors] == [f"t/test_{letter}.py" for letter in "abcd"]
     assert "absent" in report.errors[0].message
     assert "load_tests" in report.errors[2].message
+
+
+def test_a_files_own_load_tests_says_what_its_tests_are(tmp_path: Path):
+    test = """
+import doctest, unittest
+def double(n):
+    \"\"\"
+    >>> double(2)
+    4
+    \"\"\"
+    return n * 2
+class A(unittest.TestCase):
+    def __init__(self, method, value=0): super().__init__(method); self.value = value
+    def test_a(self): self.assertEqual(self.value, 1)
+def load_tests(loader, tests, pattern):
+    assert tests.countTestCases() == 1 and pattern is None
+    loaded = unittest.TestSuite([A("test_a", 1)])
+    loaded.addTests(doctest.DocTestSuite())
+    loaded.addTest(unittest.FunctionTestCase(max))
+    return loaded
+"""
+    write_tree(tmp_path, {"test_a.py": test})
+
+    assert short(run_unittest(tmp_path, "test_a.py")) == {
+        "A.test_a": "passed",
+        "max": "error",
+        "test_a.double": "passed",
+    }
 
 
 def test_modules_of_the_tree_never_replace_those_of_a_run(tmp_path: Path):

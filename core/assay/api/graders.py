@@ -99,6 +99,10 @@ class GradeContext(Protocol):
         """Content of one file of the fixture, as `hidden_file` gives that of a hidden one."""
         ...
 
+    def changed_file(self, path: str, cap: int) -> bytes:
+        """Content of one file that the candidate added or changed, in the same way."""
+        ...
+
     def jail(
         self,
         profile: Profile,
@@ -107,13 +111,15 @@ class GradeContext(Protocol):
         extra: tuple[Mount, ...] = (),
         leave_out: tuple[RelPath, ...] = (),
         restore: tuple[RelPath, ...] = (),
+        put: Mapping[RelPath, bytes] | None = None,
         trusted: TrustedFiles | None = None,
     ) -> Session:
         """A jail with the grading tree read-only at /workspace, which is its cwd.
 
         With `hidden`, the hidden files are read-only at /hidden. The tree lacks the paths of
-        `leave_out` and what is beneath them; those of `restore` are as in the fixture.
-        `trusted` is mounted besides. Raises CopyFailed or NoSpace.
+        `leave_out` and what is beneath them; those of `restore` are as in the fixture, and the
+        files of `put` have that content. `trusted` is mounted besides. Raises CopyFailed or
+        NoSpace.
         """
         ...
 

@@ -47,8 +47,9 @@ class Network(Enum):
 class Limits:
     """Bounds of one command. Seconds, bytes and counts; each is enforced or refused.
 
-    `memory` bounds each process (`address_space` is the bound on its reserved addresses,
-    0 for none), `processes` the whole session, `output` each of stdout and stderr.
+    `memory` bounds each process, and all of the session's together (with what its file
+    systems in memory hold on top). `address_space` is the bound on the addresses that a process
+    reserves, 0 for none. `processes` bounds the session, `output` each of stdout and stderr.
     """
 
     wall: float = 10.0
@@ -76,7 +77,8 @@ class Mount:
 
     TREE and FILE have a `source` that only a Workspace, a Store or a Runtime fills in: a
     place on this host, never shown and never stored. FILE may carry its `content` instead.
-    TMPFS has `size` in bytes.
+    TMPFS has `size` in bytes; for a writable TREE it is what the tree may hold, and 0 means
+    what the profile allows.
     """
 
     dst: str
@@ -170,7 +172,8 @@ class Captured:
 class Outcome:
     """What happened to one command, from the init's single record and the supervisor.
 
-    `cpu` and `wall` in seconds, `peak_memory` in bytes (largest process).
+    `cpu` and `wall` in seconds; `peak_memory` in bytes, of all processes together where the
+    sandbox can tell, else of the largest.
     `enforced_by` names the layer that enforced each limit that was reached.
     `detail` says what failed when `status` is SETUP_FAILED.
     """
@@ -192,7 +195,8 @@ class Capabilities:
     """What a sandbox can do on this host; `available` False comes with `layer` and `fix`.
 
     `layers` maps a layer's name to what is in force (`present`, `absent`, `degraded`) and
-    why; it enters the identity.
+    why; it enters the identity. `profiles` says what each profile allows: by its name, rules
+    by theirs, with sizes in bytes.
     """
 
     available: bool
@@ -203,6 +207,7 @@ class Capabilities:
     layers: dict[str, str] = field(factory=dict)
     versions: dict[str, str] = field(factory=dict)
     shared_pid_namespace: bool = True
+    profiles: dict[str, dict[str, bool | int]] = field(factory=dict)
 
 
 @frozen
@@ -218,3 +223,4 @@ class Finding:
     found: str
     follows: str = ""
     fix: str = ""
+    optional: bool = False

@@ -1,4 +1,4 @@
-"""`assay doctor`, `assay plugins`, `assay schema`: what this host and this installation have."""
+"""`assay plugins`, `assay schema`: what this installation has."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from assay.api.errors import UsageError
 from assay.cli.display import make_console
 
-__all__ = ["doctor", "plugins", "schema", "version"]
+__all__ = ["plugins", "schema", "version"]
 
 
 def version(wanted: bool) -> None:
@@ -19,62 +19,6 @@ def version(wanted: bool) -> None:
     if wanted:
         print(f"assay {importlib.metadata.version('assay')}")
         raise typer.Exit
-
-
-def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-) -> int:
-    """Tell what this host offers: each layer present, absent or degraded, and the fix.
-
-    \b
-    Examples:
-      assay doctor
-      assay doctor --json
-    """
-    from rich.table import Table
-
-    from assay.plugins import Registry
-    from assay.reports.tables import safe, sentence
-
-    sandbox = Registry().load("assay.sandboxes", "nsjail")()
-    findings = sandbox.diagnose()
-    capabilities = sandbox.capabilities()
-    code = 0 if capabilities.available else 4
-    if as_json:
-        document = {
-            "schema": "assay-doctor-output-1",
-            "available": capabilities.available,
-            "mode": capabilities.mode,
-            "findings": [
-                {
-                    "layer": finding.layer,
-                    "state": finding.state,
-                    "found": finding.found,
-                    "follows": finding.follows,
-                    "fix": finding.fix,
-                }
-                for finding in findings
-            ],
-        }
-        print(json.dumps(document, ensure_ascii=True, indent=2, sort_keys=True))
-        return code
-    console = make_console()
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("layer", "state", "found", "what follows"):
-        table.add_column(name, overflow="fold")
-    for finding in findings:
-        table.add_row(finding.layer, finding.state, safe(finding.found), safe(finding.follows))
-    console.print(table)
-    for finding in findings:
-        if finding.fix:
-            console.print(sentence(f"fix for {finding.layer}: {finding.fix}"))
-    if capabilities.available:
-        console.print(f"jails work here, as {capabilities.mode}")
-    else:
-        console.print(
-            sentence(f"no jail can be made here: {capabilities.layer}; {capabilities.fix}")
-        )
-    return code
 
 
 def plugins(

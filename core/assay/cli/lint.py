@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from assay.api.errors import UsageError
-from assay.cli.display import Display, make_console
+from assay.cli.display import MAX_JOBS, Display, make_console
 
 if TYPE_CHECKING:
     from assay.linting.driving import Driven
@@ -37,6 +38,12 @@ def lint(
             help=f"With --drive: at most so many mutants per task [default: {_MUTANTS}].",
         ),
     ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "-j", "--jobs", min=1, max=MAX_JOBS, help="Trials side by side [default: CPUs]."
+        ),
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Weak findings fail too.")] = False,
     display: Annotated[Display, typer.Option(help="How progress is shown.")] = Display.AUTO,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
@@ -60,7 +67,7 @@ def lint(
     report = lint_suite(opened, registry, tuple(task or ()))
     driven: Driven | None = None
     if drive:
-        driven = _drive(opened, registry, report, mutants, display)
+        driven = _drive(opened, registry, report, mutants, jobs or os.cpu_count() or 1, display)
         report = report.with_findings(found for run in driven.runs for found in run.findings)
     code = report.exit_code(strict=strict)
     if as_json:
@@ -76,7 +83,12 @@ def lint(
 
 
 def _drive(
-    suite: Suite, registry: Registry, report: LintReport, mutants: int | None, display: Display
+    suite: Suite,
+    registry: Registry,
+    report: LintReport,
+    mutants: int | None,
+    workers: int,
+    display: Display,
 ) -> Driven:
     from assay.cli.progress import ProgressObserver
     from assay.host import open_components
@@ -88,9 +100,9 @@ def _drive(
     with ProgressObserver(display) as observer:
         try:
             wanted = _MUTANTS if mutants is None else mutants
-            return drive(suite, tasks, components, observer, mutants=wanted)
+            return drive(suite, tasks, components, observer, mutants=wanted, workers=workers)
         except MutantsUnavailable as error:
             if mutants is not None:
                 raise
             make_console(stderr=True).print(f"assay: no mutants are made: {error}")
-            return drive(suite, tasks, components, observer, mutants=0)
+            return drive(suite, tasks, components, observer, mutants=0, workers=workers)

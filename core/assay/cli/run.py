@@ -35,6 +35,7 @@ def run(
     output: Annotated[
         Path | None, typer.Option(help="Run folder to make [default: runs/SUITE-TIME].")
     ] = None,
+    sandbox: Annotated[str, typer.Option(help="Which plugin makes the jails.")] = "nsjail",
     display: Annotated[Display, typer.Option(help="How progress is shown.")] = Display.AUTO,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document instead of tables.")
@@ -66,6 +67,7 @@ def run(
             only=tuple(task or ()),
             limit=limit,
             submission=candidate,
+            sandbox=sandbox,
         )
     result = evaluation.result
     code = run_exit_code(

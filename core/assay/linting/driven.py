@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from attrs import field, frozen
 
 from assay.api import TestOutcome, Trust
+from assay.linting.jobs import BASE, GOLD
 from assay.linting.report import Finding
 from assay.linting.rules import DRIVEN_RULES
 from assay.linting.watched import Seen, TestUse
@@ -52,13 +53,13 @@ def judge(
     in_process: Mapping[str, Seen],
     labels: Mapping[str, str],
 ) -> GraderRun:
-    """What the runs of one grader show, by candidate: `gold`, `base` and the wrong ones.
+    """What the runs of one grader show, by candidate: GOLD, BASE and the wrong ones.
 
     `labels` say what is wrong with each wrong candidate, in the order to tell them. A side is
     empty if the grader has no such mode.
     """
-    gold, plain = isolated.get("gold"), in_process.get("gold")
-    base = isolated.get("base")
+    gold, plain = isolated.get(GOLD), in_process.get(GOLD)
+    base = isolated.get(BASE)
     refused = tuple(
         use
         for use in (base.uses if base is not None else ())

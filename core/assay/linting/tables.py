@@ -30,8 +30,9 @@ def show(report: LintReport, driven: Driven | None, console: Console) -> None:
         if found.excuse:
             text = f"kept {found.rule.id} {_place(found)}: {found.excuse}"
             console.print(sentence(text), style="dim")
-    for task, grader in report.unread:
-        console.print(sentence(f"no rules for the tests of {task}/{grader}"), style="dim")
+    if report.unread:
+        names = ", ".join(f"{task}/{grader}" for task, grader in report.unread)
+        console.print(sentence(f"not read, for want of rules: {names}"), style="dim")
     for item in () if driven is None else driven.skipped:
         console.print(sentence(f"not driven {item.task}: {item.reason}"))
     console.print(_summary(len(report.tasks), standing))

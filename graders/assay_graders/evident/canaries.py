@@ -26,6 +26,13 @@ class Canaries:
     files: Mapping[str, bytes]
     changes: Mapping[str, tuple[str, tuple[Splice, ...]]]
 
+    def covers(self, test: str, mark: str) -> bool:
+        """Whether this test, or the one that it is a part of, can be changed.
+
+        `mark` is what follows the id of a test in those of its parts.
+        """
+        return any(test == other or test.startswith(f"{other}{mark}") for other in self.changes)
+
     def changed(self, tests: Sequence[str]) -> dict[str, bytes]:
         """All files, in which exactly these tests must fail."""
         splices: dict[str, list[Splice]] = {file: [] for file in self.files}

@@ -18,7 +18,8 @@ from assay_graders.evident.judging import (
     shown_by_canaries,
     shown_by_real,
 )
-from assay_graders.evident.runs import GuardedRuns, GuardedTests, Measured, unfit
+from assay_graders.evident.language import GuardedTests
+from assay_graders.evident.runs import GuardedRuns, Measured, unfit
 from assay_graders.expected import compare
 from assay_graders.jailed import LIMITS, require_files
 from assay_graders.measured import combined, facts
@@ -67,7 +68,8 @@ def _guarded(
     ctx: GradeContext, suite: GuardedTests, runs: GuardedRuns, passed: Facts, real: GuardedReport
 ) -> Facts:
     pristine, outcome = _pristine(ctx, suite, runs)
-    shown = shown_by_real(real, pristine, suite.expect, runs.order)
+    shown = shown_by_real(real, pristine, suite.expect, suite.language.mark)
+    shown |= suite.language.shown(real, pristine, runs.order)
     outcomes: list[Outcome] = [] if outcome is None else [outcome]
     for more, measured in (_canaries(suite, runs, real), _broken(suite, runs, pristine)):
         shown |= more
@@ -97,12 +99,15 @@ def _pristine(
     ctx: GradeContext, suite: GuardedTests, runs: GuardedRuns
 ) -> tuple[GuardedReport, Outcome | None]:
     absent = frozenset(p for p, text in runs.changed.originals.items() if text is None)
+    put = tuple(sorted(runs.others.pristine.items()))
     hidden = None if ctx.hidden is None else ctx.hidden.ref
     env = tuple(sorted(ctx.task.env.items()))
-    setting = (ctx.runtime.digest, ctx.options, ctx.limits, ctx.task.network, env)
-    key = (ctx.change_set.base, hidden, setting, runs.order, absent)
-    if key in _known:
-        return _known[key], None
+    # Options may hold what has no hash; what they say is their text.
+    setting = (ctx.runtime.digest, repr(ctx.options), ctx.limits, ctx.task.network, env)
+    key = (ctx.change_set.base, hidden, setting, runs.order, absent, put)
+    known = _known.get(key)
+    if known is not None:
+        return known, None
     measured = runs.pristine()
     if measured.report is None or measured.outcome.status in LIMITS:
         raise unfit(ctx, "its tests do not run on the fixture")
@@ -125,8 +130,16 @@ def _canaries(
         run = runs.canaries(canaries.changed(changed))
         measured.append(run)
         if run.outcome.status not in LIMITS:
-            shown |= shown_by_canaries(real, run.report, changed, language.stem)
-    if covered == stems and not shown.reasons:
+            shown |= shown_by_canaries(
+                real,
+                run.report,
+                changed,
+                language.stem,
+                is_placed=language.is_placed,
+                mark=language.mark,
+            )
+    is_whole = all(canaries.covers(stem, language.mark) for stem in stems)
+    if is_whole and not shown.reasons:
         shown |= Shown(held=frozenset({"canary"}))
     return shown, measured
 

@@ -10,7 +10,16 @@ from attrs import frozen
 from assay.api import Reason, TestOutcome, TestResult
 from assay_graders.evident.guarded_report import GuardedReport
 
-__all__ = ["Shown", "parts_as_results", "shown_by_break", "shown_by_canaries", "shown_by_real"]
+__all__ = [
+    "Shown",
+    "parts_as_results",
+    "shown_by_break",
+    "shown_by_canaries",
+    "shown_by_order",
+    "shown_by_origins",
+    "shown_by_real",
+    "shuffled",
+]
 
 _FAILED = (TestOutcome.FAILED, TestOutcome.ERROR)
 
@@ -49,28 +58,42 @@ def parts_as_results(report: GuardedReport) -> tuple[TestResult, ...]:
 
 
 def shown_by_real(
-    report: GuardedReport, pristine: GuardedReport, expect: tuple[str, ...], order: str
+    report: GuardedReport, pristine: GuardedReport, expect: tuple[str, ...], mark: str
 ) -> Shown:
-    """What a passing run and the trusted one together say of the guards."""
+    """What a passing run and the trusted one together say of the guards.
+
+    `mark` is what follows the id of a test in those of its parts.
+    """
     held = report.held & pristine.held
-    found = Shown()
-    if sorted(pristine.collected) == sorted(expect):
+    collected = set(pristine.collected) | set(pristine.order)
+    failed = [test.id for test in pristine.run.tests if test.outcome in _FAILED]
+    # A part of a test that fails before it comes to it is not collected.
+    needed = {t for t in expect if t in collected or not _is_within(t, failed, mark)}
+    is_once = len(set(pristine.collected)) == len(pristine.collected)
+    if collected == needed and is_once:
         held |= {"trusted-collection"}
-    if report.order == _shuffled(report.collected, order):
-        held |= {"shuffled-order"}
-    elif pristine.order == _shuffled(pristine.collected, order):
-        found |= _tampering("order-changed")
+    return Shown(held=held)
+
+
+def shown_by_order(is_asked: bool, is_asked_of_pristine: bool) -> Shown:
+    """Whether the tests ran in the order of the seed, here and without the candidate."""
+    if is_asked:
+        return Shown(held=frozenset({"shuffled-order"}))
+    return _tampering("order-changed") if is_asked_of_pristine else Shown()
+
+
+def shown_by_origins(report: GuardedReport, pristine: GuardedReport) -> Shown:
+    """Whether modules came from where they should, here and without the candidate."""
     if not pristine.strays and not report.strays:
-        held |= {"module-origins"}
-    elif not pristine.strays:
-        found |= _tampering("module-replaced")
-    return found | Shown(held=held)
+        return Shown(held=frozenset({"module-origins"}))
+    return Shown() if pristine.strays else _tampering("module-replaced")
 
 
-def _shuffled(collected: tuple[str, ...], order: str) -> tuple[str, ...]:
-    shuffled = list(collected)
-    random.Random(order).shuffle(shuffled)
-    return tuple(shuffled)
+def shuffled(collected: tuple[str, ...], order: str) -> tuple[str, ...]:
+    """These ids in the order that comes from a seed, as the program in the jail has it."""
+    ordered = list(collected)
+    random.Random(order).shuffle(ordered)
+    return tuple(ordered)
 
 
 def shown_by_canaries(
@@ -78,12 +101,21 @@ def shown_by_canaries(
     report: GuardedReport | None,
     changed: Sequence[str],
     stem: Callable[[str], str],
+    *,
+    is_placed: bool,
+    mark: str,
 ) -> Shown:
-    """A run in which exactly the `changed` tests (ids without parameters) must fail."""
-    if report is None or [*map(stem, report.collected)] != [*map(stem, real.collected)]:
+    """A run in which exactly the `changed` tests (ids without parameters) must fail.
+
+    With `is_placed`, parameters, and with them ids, may differ: a test is known by its place.
+    """
+    if report is None:
         return _tampering("canary-unlike")
-    # Parameters, and with them ids, may differ: a test is known by its place.
-    original = dict(zip(report.collected, real.collected, strict=True))
+    original = {test: test for test in real.collected}
+    if is_placed:
+        if [*map(stem, report.collected)] != [*map(stem, real.collected)]:
+            return _tampering("canary-unlike")
+        original = dict(zip(report.collected, real.collected, strict=True))
     outcomes = {original.get(test.id): test.outcome for test in report.run.tests}
     found = Shown()
     for test in real.collected:
@@ -91,11 +123,14 @@ def shown_by_canaries(
         if stem(test) in changed:
             if outcome is TestOutcome.PASSED:
                 found |= _tampering("canary-passed")
-        elif outcome is not TestOutcome.PASSED:
-            found |= Shown(
-                frozenset(), frozenset({"unsteady"}), frozenset({Reason.TESTS_NOT_PASSED})
-            )
+        elif outcome is not TestOutcome.PASSED and not _is_within(test, changed, mark):
+            found |= _UNSTEADY
     return found
+
+
+def _is_within(test: str, others: Sequence[str], mark: str) -> bool:
+    """Whether it is a part of one of these tests, which may not come to it."""
+    return any(test.startswith(f"{other}{mark}") for other in others)
 
 
 def shown_by_break(

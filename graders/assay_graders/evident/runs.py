@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
-import random
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 
 from attrs import frozen
 
 from assay.api import (
     ChannelFault,
-    Command,
     GradeContext,
     GraderUnfit,
-    Mount,
     Outcome,
     Profile,
     RelPath,
     TrustedFiles,
 )
-from assay_graders.evident.canaries import Canaries
 from assay_graders.evident.changed import (
     MAX_SOURCE_BYTES,
     ChangedCode,
@@ -30,6 +26,7 @@ from assay_graders.evident.changed import (
     module_files,
 )
 from assay_graders.evident.guarded_report import GuardedReport, decode_guarded_report
+from assay_graders.evident.language import GuardedTests
 from assay_graders.jailed import (
     GRACE,
     HIDDEN,
@@ -40,38 +37,10 @@ from assay_graders.jailed import (
     settled,
 )
 
-__all__ = ["GuardedRuns", "GuardedTests", "Language", "Measured"]
+__all__ = ["GuardedRuns", "Measured", "unfit"]
 
 _APART = "/tests"
 _CHANNEL = "report"
-
-
-@frozen
-class Language:
-    """How test files of one kind are started, changed and named.
-
-    `command` makes the command for an argument, `run` or `probe`; `stem` is an id without
-    parameters, `guards` are those that the process itself measures.
-    """
-
-    command: Callable[[GradeContext, str], Command]
-    programs: tuple[Mount, ...]
-    suffixes: tuple[str, ...]
-    file_of: Callable[[str], str]
-    stem: Callable[[str], str]
-    canaries: Callable[[Mapping[str, bytes], Sequence[str], str, random.Random], Canaries]
-    guards: tuple[str, ...]
-
-
-@frozen
-class GuardedTests:
-    """What is to be run: test files below the base, expected ids, folders of graded code."""
-
-    tests: tuple[str, ...]
-    expect: tuple[str, ...]
-    hidden: bool
-    roots: tuple[str, ...]
-    language: Language
 
 
 @frozen
@@ -93,8 +62,10 @@ class GuardedRuns:
         self._tests = tests
         self.order = f"{ctx.seed}:{ctx.spec.id}"
         read = ctx.hidden_file if suite.hidden else ctx.fixture_file
-        self.files = {test: read(test, MAX_SOURCE_BYTES) for test in tests}
+        files = {test: read(test, MAX_SOURCE_BYTES) for test in tests}
+        self.files = suite.language.arranged(files, self.order)
         self.changed: ChangedCode = changed_code(ctx, suite.roots, suite.language.suffixes)
+        self.others = suite.language.other_trees(ctx, self.changed)
 
     def real(self) -> Measured:
         """The tests as they are, with the candidate's code."""
@@ -106,17 +77,18 @@ class GuardedRuns:
 
     def broken(self) -> Measured:
         """The tests as they are; the candidate's code runs, and is then what the fixture had."""
-        return self._run(self.files, restored=self.changed.data, restore=True)
+        restored = (*self.changed.data, *self.others.restore)
+        return self._run(self.files, restored=restored, put=self.others.broken, restore=True)
 
     def pristine(self) -> Measured:
         """The tests as they are, with the fixture's code and nothing of the candidate's."""
         changes = tuple(change.path for change in self._ctx.change_set.changes)
-        return self._run(self.files, restored=changes, pristine=True)
+        return self._run(self.files, restored=changes, put=self.others.pristine, pristine=True)
 
     def probe(self) -> None:
         """Raises GraderUnfit if the runner does not start without code under test."""
         language = self._suite.language
-        with self._ctx.jail(Profile.VISIBLE, extra=language.programs) as session:
+        with self._ctx.jail(Profile.VISIBLE, extra=language.programs()) as session:
             probe_session(self._ctx, session, language.command(self._ctx, "probe"))
 
     def _run(
@@ -124,28 +96,31 @@ class GuardedRuns:
         files: Mapping[str, bytes],
         *,
         restored: tuple[RelPath, ...] = (),
+        put: Mapping[RelPath, bytes] | None = None,
         restore: bool = False,
         pristine: bool = False,
     ) -> Measured:
         ctx, suite = self._ctx, self._suite
         nonce = secrets.token_hex(16)
         config = self._config(nonce, restore=restore, lenient=restore or pristine)
+        code = code_paths(ctx, suite.roots, suite.language.suffixes, suite.tests)
+        beside = {} if suite.hidden else suite.language.beside(ctx, code)
         trusted = TrustedFiles(
             place=self._place,
             hidden=suite.hidden,
-            leave_out=()
-            if suite.hidden
-            else code_paths(ctx, suite.roots, suite.language.suffixes, suite.tests),
-            put={RelPath(path): content for path, content in files.items()},
+            leave_out=() if suite.hidden else code,
+            put={**beside, **{RelPath(path): content for path, content in files.items()}},
         )
         jail = ctx.jail(
             profile_of(suite.hidden),
-            extra=suite.language.programs,
+            extra=suite.language.programs(),
             restore=restored,
+            put=put,
             trusted=trusted,
         )
         with jail as session:
-            process = session.start(suite.language.command(ctx, "run"), channels=(_CHANNEL,))
+            command = suite.language.command(ctx, "run")
+            process = session.start(command, channels=(_CHANNEL,))
             deadline = time.monotonic() + ctx.limits.wall + GRACE
             try:
                 process.channels[_CHANNEL].send(json.dumps(config).encode("ascii"))
@@ -161,6 +136,7 @@ class GuardedRuns:
         added = {path for path, text in originals.items() if text is None}
         files = {str(entry.path) for entry in self._ctx.tree.entries} | set(originals)
         return {
+            **suite.language.settings(),
             "nonce": nonce,
             "base": self._place,
             "tests": [f"{self._place}/{test}" for test in self._tests],
@@ -170,6 +146,7 @@ class GuardedRuns:
             "added": module_files(added, suite.roots, WORKSPACE),
             "originals": {f"{WORKSPACE}/{path}": text for path, text in originals.items()},
             "restore": restore,
+            "restored": len(originals) if restore else 0,
             "lenient": lenient,
         }
 

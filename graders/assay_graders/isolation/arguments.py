@@ -18,7 +18,7 @@ from .client import Client
 from .described import CONTENTS, content_type, plain_content
 from .files import LentFiles
 from .library import place_in_library
-from .test_side import TestSide
+from .test_side import TestSide, is_opaque
 
 __all__ = ["FUNCTIONS", "Lent"]
 
@@ -44,12 +44,28 @@ class Lent:
         self.files = LentFiles(client)
         self._objects: dict[int, Any] = {}
         self._tokens: dict[int, int] = {}
+        self._sent: dict[int, int] = {}
+        self._last = 0
 
     def token(self, value: Any) -> int:
-        """The token of an object, which is kept from now on."""
-        token = self._tokens.setdefault(id(value), len(self._objects) + 1)
-        self._objects[token] = value
+        """The token of an object, which is kept until the worker has dropped all it was sent."""
+        token = self._tokens.get(id(value))
+        if token is None:
+            self._last += 1
+            self._tokens[id(value)] = token = self._last
+            self._objects[token] = value
+        self._sent[token] = self._sent.get(token, 0) + 1
         return token
+
+    def drop(self, token: Any, received: Any, _: Any) -> None:
+        """The worker no longer has an object that it received so often."""
+        if type(token) is not int or type(received) is not int or token not in self._objects:
+            raise self._client.lose_protocol()
+        self._sent[token] -= received
+        if self._sent[token] <= 0:
+            del self._sent[token]
+            del self._tokens[id(self._objects[token])]
+            del self._objects[token]
 
     def given_back(self, token: Any) -> Any:
         """The object of a token; KeyError for one that was never given."""
@@ -70,6 +86,9 @@ class Lent:
         if isinstance(value, FUNCTIONS):
             self._client.uses("callbacks")
             return ["call", self.token(value), self._client.encode(_about(value))]
+        if type(value) is types.CoroutineType:
+            self._client.uses("coroutine-arguments")
+            return ["await", self.token(value)]
         if type(value) in _GETTERS:
             return self._getter_payload(value)
         if isinstance(value, Iterator) and type(value).__module__ in ("builtins", "itertools"):
@@ -79,6 +98,9 @@ class Lent:
             return self.files.payload(value, self.token(value))
         if self._tests.has_object(value):
             return self._object_payload(value)
+        if is_opaque(value):
+            self._client.uses("opaque-arguments")
+            return ["opaque", self.token(value)]
         raise self._client.refuse("argument", by_test=True)
 
     def error_payload(self, error: BaseException) -> Any:
@@ -130,6 +152,7 @@ def _about(function: Any) -> dict[str, Any]:
     texts = {name: getattr(function, name, None) for name in names}
     about: dict[str, Any] = {k: text for k, text in texts.items() if type(text) is str}
     about["binds"] = type(function) is types.FunctionType
+    about["is_async"] = inspect.iscoroutinefunction(function)
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

@@ -7,12 +7,14 @@ It can call what it was lent, take the next item, and do with an object of the t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import CoroutineType
 from typing import Any, ClassVar
 
 from .arguments import FUNCTIONS, Lent
 from .client import Client
+from .coroutines import Coroutines
 from .exchange import Exchange
-from .protocol import CALL_BACK, CLASS_BACK, DO_BACK, NEXT_BACK
+from .protocol import CALL_BACK, CANCEL_BACK, CLASS_BACK, DO_BACK, NEXT_BACK, START_BACK
 from .test_side import SPECIALS, TestSide, is_public
 from .write_back import write_back
 
@@ -22,9 +24,12 @@ __all__ = ["Backs"]
 class Backs:
     """Answers one question at a time; raises what the test's code raises."""
 
-    def __init__(self, exchange: Exchange, lent: Lent, tests: TestSide) -> None:
+    def __init__(
+        self, exchange: Exchange, coroutines: Coroutines, lent: Lent, tests: TestSide
+    ) -> None:
         self._client: Client = exchange.client
         self._watched = exchange.watched
+        self._coroutines = coroutines
         self._lent = lent
         self._tests = tests
 
@@ -39,17 +44,22 @@ class Backs:
         """The candidate changed a container that an object of the tests' holds."""
         value = self._object(token)
         self._require(is_public(name))
-        self._require_writable(value, name)
+        new = self._client.decode(content)
+        self._require_writable(value, name, new)
         with self._watched.taking_over():
-            self._require(write_back(getattr(value, name), self._client.decode(content)))
+            self._require(write_back(getattr(value, name), new))
 
     def _call(self, token: Any, args: Any, kwargs: Any) -> Any:
         function = self._known(token)
         args, kwargs = self._client.decode(args), self._client.decode(kwargs)
-        self._require(isinstance(function, (*FUNCTIONS, type)))
+        self._require(isinstance(function, (*FUNCTIONS, type)) or self._is_callable(function))
         self._require(type(args) is tuple and type(kwargs) is dict)
         self._require(all(type(key) is str for key in kwargs))
         return function(*args, **kwargs)
+
+    def _is_callable(self, value: Any) -> bool:
+        """Whether a value is an object of the tests' that can be called."""
+        return self._tests.has_object(value) and "__call__" in self._tests.specials(type(value))
 
     def _next(self, token: Any) -> Any:
         items = self._known(token)
@@ -74,7 +84,7 @@ class Backs:
         return getattr(type(value), operation)(value, *operands)
 
     def _write(self, value: Any, name: str, new: Any) -> None:
-        self._require_writable(value, name)
+        self._require_writable(value, name, new)
         with self._watched.taking_over():
             setattr(value, name, new)
 
@@ -83,6 +93,14 @@ class Backs:
         self._require(isinstance(kind, type))
         bases = [base for base in kind.__bases__ if issubclass(base, BaseException)]
         return [self._tests.describe(kind), bases]
+
+    def _start(self, token: Any) -> Any:
+        coroutine = self._known(token)
+        self._require(type(coroutine) is CoroutineType)
+        return self._coroutines.run_lent(token, coroutine)
+
+    def _cancel(self, token: Any) -> None:
+        self._coroutines.cancel_lent(token)
 
     def _known(self, token: Any) -> Any:
         try:
@@ -93,16 +111,16 @@ class Backs:
     def _object(self, token: Any) -> Any:
         """An object, class or exception of the tests'."""
         value = self._known(token)
-        is_class = isinstance(value, type)
-        self._require(is_class or isinstance(value, BaseException) or self._tests.has_object(value))
+        tests = self._tests
+        self._require(isinstance(value, type) or tests.has_error(value) or tests.has_object(value))
         return value
 
     def _require(self, is_kept: bool) -> None:
         if not is_kept:
             raise self._client.lose_protocol()
 
-    def _require_writable(self, value: Any, name: str) -> None:
-        if not self._tests.may_write(value, name):
+    def _require_writable(self, value: Any, name: str, new: Any) -> None:
+        if not self._tests.may_write(value, name, new):
             self._client.refuse("object-set")
             raise AttributeError(f"{name} is not data of this object alone")
 
@@ -111,4 +129,6 @@ class Backs:
         (NEXT_BACK, 1): _next,
         (DO_BACK, 3): _do,
         (CLASS_BACK, 1): _describe,
+        (START_BACK, 1): _start,
+        (CANCEL_BACK, 1): _cancel,
     }

@@ -1,4 +1,4 @@
-"""Objects of the driver's in the worker: each known by a token, each a way to ask and no more."""
+"""Objects of the driver's in the worker: known by a token, the same for as long as they live."""
 
 from __future__ import annotations
 
@@ -6,99 +6,13 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from .borrowed_functions import TOKEN, Ask, CallBack, async_function
+from .borrowed_kinds import LIFE, Items, Life, Opaque, error_class, object_class
 from .described import CONTENTS, MUTABLE_CONTENTS
-from .protocol import CALL_BACK, CLASS_BACK, DO_BACK, NEXT_BACK
+from .protocol import CLASS_BACK, DO_BACK
 from .write_back import write_back
 
-__all__ = ["Borrowings", "token_of"]
-
-_TOKEN = "_assay_token"
-_CLASS_TOKEN = "_assay_class_token"
-_CONTENT_TYPES = {kind.__name__: kind for kind in CONTENTS}
-
-Ask = Callable[..., Any]
-"""`ask(word, token, *values)`: the driver's answer, or what it raised."""
-
-
-class _CallBack:
-    """A function: it can be called, and says what it says of itself."""
-
-    def __init__(self, token: int, ask: Ask, about: dict[str, Any]) -> None:
-        self._assay_token = token
-        self._ask = ask
-        self._parameters = about.pop("parameters")
-        self._binds = about.pop("binds")
-        vars(self).update(about)
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        return self._ask(CALL_BACK, self._assay_token, args, kwargs)
-
-    def __get__(self, instance: Any, _: Any = None) -> Any:
-        """A function that is one in a class too is a method there."""
-        import types
-
-        is_method = self._binds and instance is not None
-        return types.MethodType(self, instance) if is_method else self
-
-    @property
-    def __signature__(self) -> Any:
-        import inspect
-
-        if self._parameters is None:
-            raise AttributeError("__signature__")
-        return inspect.Signature(
-            [
-                inspect.Parameter(name, inspect._ParameterKind(kind), default=default[0])
-                if default
-                else inspect.Parameter(name, inspect._ParameterKind(kind))
-                for name, kind, default in self._parameters
-            ]
-        )
-
-
-class _Items:
-    def __init__(self, token: int, ask: Ask) -> None:
-        self._assay_token = token
-        self._ask = ask
-
-    def __iter__(self) -> Any:
-        return self
-
-    def __next__(self) -> Any:
-        return self._ask(NEXT_BACK, self._assay_token)
-
-
-class _Class(type):
-    """Type of the classes that stand for a test's: calling one constructs over there."""
-
-    _assay_owner: Borrowings
-    _assay_token: int
-
-    def __call__(cls, /, *args: Any, **kwargs: Any) -> Any:
-        return cls._assay_owner.ask(CALL_BACK, cls._assay_token, args, kwargs)
-
-    def __getattr__(cls, name: str) -> Any:
-        return cls._assay_owner.read(cls._assay_token, name)
-
-    def __setattr__(cls, name: str, value: Any) -> None:
-        raise AttributeError(f"a class of the tests' is not written: {name}")
-
-    def __delattr__(cls, name: str) -> None:
-        raise AttributeError(f"a class of the tests' is not written: {name}")
-
-
-def token_of(value: Any) -> int | None:
-    """The token of something of the driver's, None for anything else."""
-    kind = type(value)
-    if kind is _CallBack or kind is _Items:
-        return int(value._assay_token)
-    name = _TOKEN
-    if kind is not _Class and type(kind) is not _Class and not isinstance(value, BaseException):
-        if not isinstance(value, type):
-            return None
-        name = _CLASS_TOKEN
-    token = vars(value).get(name)
-    return token if type(token) is int else None
+__all__ = ["Borrowings"]
 
 
 class Borrowings:
@@ -107,17 +21,25 @@ class Borrowings:
     def __init__(self, ask: Ask, written: Callable[[Any], bytes]) -> None:
         self.ask = ask
         self._written = written
-        self._weak: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+        self._weak: dict[int, tuple[weakref.ref[Any], list[int]]] = {}
+        self._watched: dict[int, weakref.ref[Any]] = {}
+        self._dead: list[tuple[int, int]] = []
+        self._told: list[tuple[int, int]] = []
         self._pinned: dict[int, Any] = {}
         self._held: dict[tuple[int, str], tuple[Any, bytes]] = {}
 
     def function(self, token: int, about: dict[str, Any]) -> Any:
         """A function of the driver's."""
-        return self._known(token) or self._keep(token, _CallBack(token, self.ask, about))
+        make = async_function if about.pop("is_async") else CallBack
+        return self._known(token) or self._keep(token, make(token, self.ask, about))
 
     def items(self, token: int) -> Any:
         """An iterator of the driver's."""
-        return self._known(token) or self._keep(token, _Items(token, self.ask))
+        return self._known(token) or self._keep(token, Items(token, self.ask))
+
+    def opaque(self, token: int) -> Any:
+        """Something of the driver's that is nothing but itself."""
+        return self._known(token) or self._keep(token, Opaque(token))
 
     def object(self, token: int, class_token: int, content: Any) -> Any:
         """An object of a test's class; `content` is what an immutable built-in type holds."""
@@ -128,7 +50,7 @@ class Borrowings:
         base = next((base for base in CONTENTS if issubclass(kind, base)), None)
         create: Any = object.__new__ if base is None else base.__new__
         made = create(kind) if base is None else create(kind, content)
-        object.__setattr__(made, _TOKEN, token)
+        object.__setattr__(made, TOKEN, token)
         return self._keep(token, made)
 
     def class_of(self, token: int) -> Any:
@@ -137,19 +59,19 @@ class Borrowings:
         if known is None:
             description, bases = self.ask(CLASS_BACK, token)
             if description["is_error"]:
-                known = _error_class(self, token, description["names"], tuple(bases))
+                known = error_class(self, token, description["names"], tuple(bases))
             else:
-                known = _object_class(self, token, description)
+                known = object_class(self, token, description)
             self._pinned[token] = known
         return known
 
     def error(self, token: int, kind: Any, arguments: list[Any]) -> Any:
         """An exception of the driver's, of its class or of the nearest that can be made."""
-        known = self._known(token)
-        if known is not None:
-            return known
         made = _raised(kind, arguments)
-        vars(made)[_TOKEN] = token
+        vars(made)[TOKEN] = token
+        # Built-in exceptions know no weak references: their attributes' end is theirs.
+        life = vars(made)[LIFE] = Life()
+        self._watch(token, life)
         return made
 
     def read(self, token: int, name: str) -> Any:
@@ -188,17 +110,43 @@ class Borrowings:
             self._held[token, name] = value, self._written(value)
         return value
 
+    def dead(self) -> list[tuple[int, int]]:
+        """Tokens of what has died, and how often each was received.
+
+        Only what had died when this was last asked: the message that is being written may name
+        objects that have died since.
+        """
+        told, self._told, self._dead = self._told, self._dead, []
+        return told
+
     def _known(self, token: int) -> Any:
         found = self._pinned.get(token)
-        return self._weak.get(token) if found is None else found
+        if found is None and token in self._weak:
+            reference, received = self._weak[token]
+            found = reference()
+            received[0] += found is not None
+        return found
 
     def _keep(self, token: int, made: Any) -> Any:
         try:
-            self._weak[token] = made
+            self._weak[token] = self._watch(token, made)
         except TypeError:
             # Objects of variable size, such as tuples, know no weak references.
             self._pinned[token] = made
         return made
+
+    def _watch(self, token: int, made: Any) -> tuple[weakref.ref[Any], list[int]]:
+        received = [1]
+
+        def gone(reference: Any) -> None:
+            self._watched.pop(id(reference), None)
+            self._dead.append((token, received[0]))
+            if token in self._weak and self._weak[token][0] is reference:
+                del self._weak[token]
+
+        reference = weakref.ref(made, gone)
+        self._watched[id(reference)] = reference
+        return reference, received
 
 
 def _raised(kind: Any, arguments: list[Any]) -> BaseException:
@@ -210,78 +158,3 @@ def _raised(kind: Any, arguments: list[Any]) -> BaseException:
             continue
         return made
     return Exception(*arguments)
-
-
-def _error_class(owner: Borrowings, token: int, names: list[str], bases: tuple[type, ...]) -> type:
-    name, module, qualified = names
-    return type(
-        name,
-        bases,
-        {
-            "__module__": module,
-            "__qualname__": qualified,
-            "_assay_owner": owner,
-            _CLASS_TOKEN: token,
-            "__getattr__": _read_error,
-        },
-    )
-
-
-def _object_class(owner: Borrowings, token: int, description: dict[str, Any]) -> type:
-    name, module, qualified = description["names"]
-    base: Any = _CONTENT_TYPES.get(description["content"])
-    if description["fields"] is not None:
-        import collections
-
-        make: Any = collections.namedtuple
-        base = make(name, description["fields"])
-    namespace: dict[str, Any] = {
-        "__module__": module,
-        "__qualname__": qualified,
-        "_assay_owner": owner,
-        _TOKEN: token,
-        "__getattr__": _read_object,
-        "__setattr__": _write_object,
-        "__delattr__": _delete,
-        "__init_subclass__": _no_subclass,
-    }
-    for special in description["specials"]:
-        namespace[special] = _special(special)
-    if not description["is_hashable"]:
-        namespace["__hash__"] = None
-    elif "__eq__" in namespace and "__hash__" not in namespace:
-        namespace["__hash__"] = object.__hash__ if base is None else base.__hash__
-    return _Class(name, () if base is None else (base,), namespace)
-
-
-def _special(name: str) -> Any:
-    def method(self: Any, *operands: Any) -> Any:
-        if name == "__exit__":
-            operands = (operands[1],)
-        return type(self)._assay_owner.ask(DO_BACK, token_of(self), name, list(operands))
-
-    method.__name__ = name
-    return method
-
-
-def _no_subclass(cls: Any, **_: Any) -> None:
-    raise TypeError("a class of the tests' has no subclasses here")
-
-
-def _read_object(self: Any, name: str) -> Any:
-    return type(self)._assay_owner.read(token_of(self), name)
-
-
-def _read_error(self: Any, name: str) -> Any:
-    token = token_of(self)
-    if token is None:
-        raise AttributeError(name)
-    return type(self)._assay_owner.read(token, name)
-
-
-def _write_object(self: Any, name: str, value: Any) -> None:
-    type(self)._assay_owner.write(token_of(self), name, value)
-
-
-def _delete(self: Any, name: str) -> None:
-    raise AttributeError(f"nothing of a test's object is deleted here: {name}")

@@ -106,7 +106,9 @@ class BorrowedFiles:
 
     def changed(self) -> list[tuple[int, Any, list[Any]]]:
         """Token, content if that has changed, and position and end."""
-        found = []
+        found: list[tuple[int, Any, list[Any]]] = []
+        if not self._known:
+            return found
         for token, made in list(self._files.items()):
             before, state = self._known.get(token), _state(made)
             if state == before:

@@ -8,10 +8,10 @@ swallows an exception changes nothing about how it is judged.
 from __future__ import annotations
 
 import os
-import re
 import threading
 import time
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 from ..wire.faults import WireFault
@@ -21,6 +21,7 @@ from ..wire.text import pack, unpack
 from ..wire.values import REFERENCE, Codec
 from .noted import Noted
 from .notes import Notes
+from .own_paths import names_own_path
 from .protocol import (
     ANSWER,
     FORWARD,
@@ -38,13 +39,14 @@ __all__ = ["Client"]
 
 
 _BUILT_IN = frozenset(BUILTIN_TYPES.values())
-_TEMPORARY = re.compile(rb'"(/tmp/[^"]*)"')
 
 
 class Client:
     """Speaks to the host on one channel; what it leaves to others are its public attributes."""
 
-    def __init__(self, stream: FrameStream, codec: Codec, max_trips: int) -> None:
+    def __init__(
+        self, stream: FrameStream, codec: Codec, max_trips: int, max_level: int = 4
+    ) -> None:
         self._stream = stream
         self._codec = codec
         self._max_trips = max_trips
@@ -56,12 +58,17 @@ class Client:
         self._random = b""
         self._in_frame = False
         self._is_due = False
+        self.max_level = max_level
+        self.is_in_test = False
         self.until = 0.0
         self.generation = 1
         self.total_trips = 0
         self.faults = 0
         self.noted = Noted()
-        self.before: Callable[[], None] = _nobody
+        self.before: tuple[Callable[[], None], ...] = ()
+        self.asked = ContextVar("asked", default=False)
+        self.now = time.monotonic
+        """Held here, whatever tests replace it by."""
         self.refer: Callable[[Any], Any] = _nothing
         self.resolve: Callable[[Any], Any] = _nothing
         self.answer_back: Callable[[Any, list[Any]], Any] = _nothing
@@ -71,6 +78,7 @@ class Client:
     def begin(self) -> Noted:
         """Start counting for a test, on a fresh worker when the one before was lost."""
         self.noted = Noted()
+        self.is_in_test = True
         if self._is_lost:
             self._stream.send(RESTART)
             if self._stream.recv() != ANSWER:
@@ -78,6 +86,11 @@ class Client:
             self._is_lost = False
             self.generation += 1
         return self.noted
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether there is no worker until the next test begins."""
+        return self._is_lost
 
     def time_is_up(self) -> None:
         """The test in progress reached its time limit: raise TimeUp, now or after the answer.
@@ -99,7 +112,7 @@ class Client:
 
         What the candidate asked for in the middle of a call is never the test's doing alone.
         """
-        refusal = Refusal(code, by_test=by_test and not self._asking)
+        refusal = Refusal(code, by_test=by_test and not self._asking and not self.asked.get())
         self.noted.refusals.append(refusal)
         return refusal
 
@@ -108,7 +121,7 @@ class Client:
         try:
             return self._codec.encode(value, self.refer)
         except WireFault:
-            raise self.refuse("argument-size", by_test=True) from None
+            raise self.refuse("argument-size") from None
 
     def reference(self, value: Any) -> Any:
         """The tree of what is never plain."""
@@ -137,7 +150,8 @@ class Client:
             raise self.refuse("thread", by_test=True)
         if self._is_lost:
             raise self._lose(self.noted.lost or "gone")
-        self.before()
+        for prepare in self.before:
+            prepare()
         if self._nesting >= MAX_NESTING:
             raise self._lose("nesting")
         number = self._number()
@@ -170,14 +184,18 @@ class Client:
         if answer[1] == OK and len(answer) >= 3:
             return answer[2:]
         if answer[1] == RAISE and len(answer) == 3:
-            error = self.decode(("ref", answer[2]))
-            if not isinstance(error, BaseException):
-                raise self._lose("protocol")
-            self.uses("errors" if type(error) in _BUILT_IN else "own-errors")
-            raise error
+            raise self.error_of(answer[2])
         if answer[1] == REFUSED:
             raise self.refuse("value")
         raise self._lose("protocol")
+
+    def error_of(self, payload: Any) -> BaseException:
+        """An exception of the candidate's."""
+        error = self.decode((REFERENCE, payload))
+        if not isinstance(error, BaseException):
+            raise self._lose("protocol")
+        self.uses("errors" if type(error) in _BUILT_IN else "own-errors")
+        return error
 
     def _answered(self, number: int) -> list[Any]:
         while True:
@@ -222,17 +240,17 @@ class Client:
         try:
             frame = pack(message)
         except WireFault:
-            raise self.refuse("argument-size", by_test=True) from None
+            raise self.refuse("argument-size") from None
         if len(frame) > MAX_FRAME_BYTES:
-            raise self.refuse("argument-size", by_test=True)
-        if b'"/tmp/' in frame and any(map(_is_of_this_jail, _TEMPORARY.findall(frame))):
+            raise self.refuse("argument-size")
+        if names_own_path(frame):
             raise self.refuse("path")
         return frame
 
     def _send(self, frame: bytes) -> None:
         # Until the host has answered: else its answer would be taken for that to a later request.
         self._in_frame = True
-        left = 0 if not self.until else max(1, round((self.until - time.monotonic()) * 1000))
+        left = 0 if not self.until else max(1, round((self.until - self.now()) * 1000))
         try:
             self._stream.send(FORWARD + left.to_bytes(MILLISECONDS, "big") + frame)
         except WireFault as fault:
@@ -272,16 +290,6 @@ class Client:
         error = WorkerLost(code)
         error.__cause__ = cause
         return error
-
-
-def _is_of_this_jail(path: bytes) -> bool:
-    """Whether a path leads to what only this jail has: files that a test made."""
-    folder = os.path.dirname(path)
-    return os.path.lexists(path) or (folder != b"/tmp" and os.path.lexists(folder))
-
-
-def _nobody() -> None:
-    """Comes ahead of requests when nothing else does."""
 
 
 def _nothing(*_: Any) -> Any:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import collections.abc
 import sys
 from typing import Any
 
 from ..wire.stdlib import BUILTIN_TYPES
 
 __all__ = [
+    "ABSTRACT",
     "CONTENTS",
     "MUTABLE_CONTENTS",
     "SPECIALS",
+    "content_of",
     "content_type",
     "describe_class",
     "found_by",
     "inherited",
     "plain_content",
+    "state_of",
 ]
 
 SPECIALS = (
@@ -39,10 +43,19 @@ CONTENTS: tuple[type, ...] = (str, bytes, int, float, complex, tuple, frozenset)
 MUTABLE_CONTENTS: tuple[type, ...] = (dict, list, set, bytearray)
 
 
+_ABSTRACT_NAMES = (
+    *("Sequence", "MutableSequence", "Set", "MutableSet", "Mapping", "MutableMapping"),
+    *("MappingView", "KeysView", "ItemsView", "ValuesView", "Generator"),
+)
+ABSTRACT: dict[str, Any] = {name: getattr(collections.abc, name) for name in _ABSTRACT_NAMES}
+"""Abstract classes that a class counts as by saying so, and not by what methods it has."""
+
+
 def describe_class(kind: type) -> list[Any]:
     """Name, module, qualified name, whether that leads to it, special methods, content type,
     who defines `==`, `hash` and `in` ("own", "base" or "object"), and the methods of the
-    content type that the class replaces.
+    content type that the class replaces, the abstract classes of the library's that it counts
+    as, and whether its metaclass decides what its instances are.
     """
     base = content_type(kind)
     is_whole = base in CONTENTS or issubclass(kind, BaseException)
@@ -65,6 +78,8 @@ def describe_class(kind: type) -> list[Any]:
         _definer(kind, "__hash__"),
         _definer(kind, "__contains__"),
         shadowed,
+        [name for name, abstract in ABSTRACT.items() if _is_virtually(kind, abstract)],
+        type(kind).__instancecheck__ is not type.__instancecheck__,
     ]
 
 
@@ -98,12 +113,45 @@ def plain_content(base: type, value: Any) -> Any:
     return frozenset(frozenset.__iter__(value))
 
 
+def content_of(value: Any) -> Any:
+    """A plain copy of a container, read with the built-in type's own methods."""
+    base = content_type(type(value))
+    if base is dict:
+        return dict(zip(dict.keys(value), dict.values(value), strict=True))
+    if base is list:
+        return list(list.__iter__(value))
+    if base is set:
+        return set(set.__iter__(value))
+    return bytearray(value)
+
+
+def state_of(value: Any) -> list[Any]:
+    """What an object holds: its attributes, and its content if it is of a built-in type."""
+    attributes = dict(getattr(value, "__dict__", ()))
+    for kind in type(value).__mro__:
+        slots = vars(kind).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if hasattr(value, name) and name not in ("__dict__", "__weakref__"):
+                attributes[name] = getattr(value, name)
+    base = content_type(type(value))
+    if base is None:
+        return [attributes, None]
+    return [attributes, plain_content(base, value) if base in CONTENTS else content_of(value)]
+
+
 def found_by(module: str, qualified: str) -> Any:
     """What a module's name and a qualified name lead to, or None."""
     found: Any = sys.modules.get(module)
     for part in qualified.split("."):
         found = getattr(found, part, None)
     return found
+
+
+def _is_virtually(kind: type, abstract: type) -> bool:
+    try:
+        return issubclass(kind, abstract)
+    except Exception:
+        return False
 
 
 def _has(kind: type, name: str) -> bool:

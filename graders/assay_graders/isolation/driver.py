@@ -16,18 +16,11 @@ from typing import Any
 
 from ..wire.frames import FrameStream
 from ..wire.values import Codec
-from .arguments import Lent
-from .backs import Backs
+from .assembly import assembled
 from .client import Client
-from .exchange import Exchange
-from .forwarding import Forwarding
 from .modules import CandidateFinder, without_those_found_here
 from .placing import run_on
-from .protocol import FILE, WROTE
-from .proxies import bind
 from .recorder import Recorder
-from .references import References
-from .test_side import TestSide
 
 __all__ = ["main"]
 
@@ -49,24 +42,11 @@ def _run(runner: Any, config: dict[str, Any], wire: int, report: int) -> int:
     sys.path.extend(dict.fromkeys(os.path.dirname(test) for test in config["tests"]))
     modules, is_taken = without_those_found_here(config["modules"], config["tops"])
     stream = FrameStream(wire, config["max_frame"])
-    client = Client(stream, Codec(nan=config["nan"]), config["max_trips"])
+    client = Client(stream, Codec(nan=config["nan"]), config["max_trips"], config["max_level"])
     if is_taken:
         client.refuse("name-taken", by_test=True)
-    tests = TestSide(config["base"])
-    lent = Lent(client, tests)
-    references = References(client, lent, frozenset(modules))
-    client.refer, client.resolve = references.refer, references.resolve
-    client.describe_error = references.describe_error
-    forwarding = Forwarding(client, config["forward"])
-    client.before = forwarding.before
-    exchange = Exchange(client, references, forwarding)
-    bind(exchange)
-    exchange.end_of_test = lent.files.forget
-    backs = Backs(exchange, lent, tests)
-    client.answer_back = backs.answer
-    client.notes.effects = {WROTE: backs.take_over, FILE: lent.files.take_over}
-    client.additions = lent.files.changes
-    sys.meta_path.insert(0, CandidateFinder(exchange, modules))
+    exchange = assembled(client, config, modules)
+    sys.meta_path.insert(0, CandidateFinder(exchange, modules, config["exports"]))
     recorder = Recorder(client.noted)
     run_on(config["processor"])
     code = 1

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from .anchors import is_anchored
 from .changes import Watched
 from .client import Client
+from .features import LEVELS
 from .forwarding import Forwarding
 from .write_back import write_back
 
@@ -40,6 +42,8 @@ def is_never_answered(name: str) -> bool:
     return name in _NEVER or name.startswith(("_pytest", "pytest_", "_assay"))
 
 
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
 _NO_KEYWORDS: tuple[str, list[Any]] = ("d", [])
 
 
@@ -50,7 +54,20 @@ class Known(Protocol):
 
     def is_candidates(self, value: Any) -> bool: ...
 
+    def is_stale(self, value: Any) -> bool: ...
+
     def text_of(self, error: BaseException) -> str: ...
+
+
+class Keys(Protocol):
+    """The keys that comparisons of some objects go by, as `adapters` finds them."""
+
+    def key_of(self, value: Any) -> tuple[Any] | None: ...
+
+
+class _NoKeys:
+    def key_of(self, value: Any) -> tuple[Any] | None:
+        return None
 
 
 class Exchange:
@@ -61,21 +78,50 @@ class Exchange:
         self.forwarding = forwarding
         self.known = known
         self.watched = Watched(client.written)
+        self.adapters: Keys = _NoKeys()
         self.end_of_test: Callable[[], None] = lambda: None
+        self.came_of: Callable[[Any, Arguments], None] = lambda value, arguments: None
 
     def ask(self, word: str, target: Any, *operands: Any) -> Any:
         """The value of one operation on a proxy."""
         self.client.uses(_FEATURES.get(word, "special-methods"))
-        return self._value(self._asked(word, target, *operands)[0])
+        return self.take(self._asked(word, target, *operands)[0])
 
     def read(self, target: Any, name: str, *, feature: str = "attributes") -> Any:
         """An attribute of a proxy."""
         if is_never_answered(name):
             raise AttributeError(name)
         self.client.uses(feature)
-        value = self._value(self._asked("get", target, name)[0])
+        value = self.take(self._asked("get", target, name)[0])
         self.known.found_at(target, name, value)
         return value
+
+    def raw(self, target: Any, name: str) -> Any:
+        """What a class itself has under a name, unbound; raises KeyError."""
+        if is_never_answered(name):
+            raise KeyError(name)
+        self.client.uses("attributes")
+        return self.take(self._asked("raw", target, name)[0])
+
+    def set(self, target: Any, name: str, value: Any, *, by_test: bool = False) -> None:
+        """Set an attribute of a proxy, where the task allows its level."""
+        self._require_settable(name, by_test)
+        if self.known.is_stale(value):
+            # It is being put back, into a process that never lacked it.
+            self.client.refuse("stale")
+        elif not self.client.is_lost:
+            self._asked("set", target, name, value)
+
+    def delete(self, target: Any, name: str, *, by_test: bool = False) -> None:
+        """Delete an attribute of a proxy, where the task allows its level."""
+        self._require_settable(name, by_test)
+        if not self.client.is_lost:
+            self._asked("del", target, name)
+
+    def _require_settable(self, name: str, by_test: bool) -> None:
+        if self.client.max_level < LEVELS["attribute-set"] or is_never_answered(name):
+            raise self.client.refuse("attribute-set", by_test=by_test)
+        self.client.uses("attribute-set")
 
     def call(
         self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, feature: str
@@ -86,17 +132,37 @@ class Exchange:
         target_tree, args_tree = client.reference(target), client.encode(list(args))
         kwargs_tree = client.encode(kwargs) if kwargs else _NO_KEYWORDS
         tree, changed = self._answered("call", target_tree, args_tree, kwargs_tree)
+        self.take_over((args, kwargs), changed)
+        for argument in (*args, *kwargs.values()) if kwargs else args:
+            self.watched.add_argument(argument)
+        value = self.take(tree)
+        self.came_of(value, (args, kwargs))
+        return value
+
+    def take(self, tree: Any) -> Any:
+        """A value that the candidate gave."""
+        value = self.client.decode(tree)
+        self.watched.add_result(value)
+        return value
+
+    def take_over(self, arguments: Arguments, changed: Any) -> None:
+        """Give arguments the content that the candidate's copies have now."""
+        if type(changed) is not list:
+            raise self.client.lose_protocol()
         if changed:
             self.client.uses("write-back")
             with self.watched.taking_over():
                 for change in changed:
-                    self._take_over(args, kwargs, change)
-        for argument in (*args, *kwargs.values()) if kwargs else args:
-            self.watched.add_argument(argument)
-        return self._value(tree)
+                    self._take_over(*arguments, change)
 
-    def end_test(self) -> None:
-        """Refuse what a test did to containers that crossed the wire; they are forgotten."""
+    def end_test(self, function: Any) -> None:
+        """Refuse what a test did to containers that crossed the wire; they are forgotten.
+
+        And a test, of that function, that only compared the candidate with itself.
+        """
+        noted = self.client.noted
+        if "self-compared" in noted.features and not (noted.is_anchored or is_anchored(function)):
+            self.client.refuse("self-compared-only")
         self.end_of_test()
         is_result, is_argument = self.watched.end()
         if is_result:
@@ -114,11 +180,6 @@ class Exchange:
         if len(parts) != 2 or type(parts[1]) is not list:
             raise self.client.lose_protocol()
         return parts[0], parts[1]
-
-    def _value(self, tree: Any) -> Any:
-        value = self.client.decode(tree)
-        self.watched.add_result(value)
-        return value
 
     def _take_over(self, args: tuple[Any, ...], kwargs: dict[str, Any], change: Any) -> None:
         if type(change) is not list or len(change) != 2:

@@ -15,8 +15,8 @@ _PURE = frozenset(
     }
 )
 """Modules whose functions do the same in any process; classes go by name from all modules."""
-_JUDGES = frozenset({"unittest", "doctest"})
-"""Their exceptions are outcomes of tests."""
+_JUDGES = frozenset({"unittest", "doctest", "test", "bdb", "pdb"})
+"""Their exceptions are outcomes of tests, or mean something to those who run them."""
 _IMPURE = (open, print, input, eval, exec, compile, globals, locals, vars, dir, breakpoint)
 
 

@@ -8,7 +8,11 @@ __all__ = ["Noted"]
 
 
 class Noted:
-    """`is_asked`: the candidate made the driver run something of the test's."""
+    """`is_asked`: the candidate made the driver run something of the test's.
+
+    `is_anchored`: something of the candidate's was equal to a value of the test's, or two things
+    of the candidate's differed.
+    """
 
     def __init__(self) -> None:
         self.trips = 0
@@ -17,3 +21,4 @@ class Noted:
         self.lost = ""
         self.failed_back = False
         self.is_asked = False
+        self.is_anchored = False

@@ -13,10 +13,12 @@ from ..wire.faults import WireFault
 from ..wire.stdlib import BUILTIN_TYPES
 from ..wire.text import pack
 from ..wire.values import REFERENCE, Codec
-from .borrowed import Borrowings, token_of
+from .borrowed import Borrowings
 from .borrowed_files import BorrowedFiles, is_borrowed_file
+from .borrowed_kinds import token_of
 from .described import CONTENTS, content_type, found_by, plain_content
-from .protocol import FILE, WROTE
+from .protocol import FILE, FREE, WROTE
+from .turns import is_awaitable
 
 __all__ = ["Objects"]
 
@@ -38,14 +40,19 @@ class Objects:
         self.borrowed = Borrowings(ask, self.written)
         self._numbers: dict[int, int] = {}
         self._objects: dict[int, Any] = {}
+        self._sent: dict[int, int] = {}
+        self._last = 0
+        self.awaited: Callable[[int], Any] = int
+        """Gives the coroutine that stands for one of the driver's."""
 
     def number(self, value: Any) -> int:
-        """The number of an object, which is kept from now on."""
+        """The number of an object, which is kept until the driver has dropped all it was sent."""
         number = self._numbers.get(id(value))
         if number is None:
-            number = len(self._objects) + 1
-            self._numbers[id(value)] = number
+            self._last += 1
+            self._numbers[id(value)] = number = self._last
             self._objects[number] = value
+        self._sent[number] = self._sent.get(number, 0) + 1
         return number
 
     def tree(self, value: Any) -> Any:
@@ -59,12 +66,24 @@ class Objects:
 
     def add(self, word: str, *parts: Any) -> None:
         """Take one addition to a message."""
-        token, content, position, is_closed = parts
-        self.files.update(token, self.value(content), position, is_closed)
+        if word == FREE:
+            self._free(*parts)
+        else:
+            token, content, position, is_closed = parts
+            self.files.update(token, self.value(content), position, is_closed)
+
+    def _free(self, number: int, received: int) -> None:
+        left = self._sent[number] = self._sent[number] - received
+        if left <= 0:
+            del self._sent[number]
+            del self._numbers[id(self._objects[number])]
+            # What dies with it may run code of the candidate's, which finds all in order.
+            self._objects.pop(number)
 
     def noted(self) -> list[Any]:
         """What the candidate did to things of the driver's, as notes."""
         return [
+            *([FREE, token, received, None] for token, received in self.borrowed.dead()),
             *(
                 [WROTE, token, name, self.tree(value)]
                 for token, name, value in self.borrowed.changed()
@@ -112,6 +131,9 @@ class Objects:
             return self.class_payload(value)
         if isinstance(value, BaseException):
             return self.exception_payload(value)
+        if is_awaitable(value):
+            names = (getattr(value, name, "") for name in ("__name__", "__qualname__"))
+            return ["w", self.number(value), *map(self._codec.encode, names)]
         kind = ["c", self.number(type(value))]
         return ["o", self.number(value), kind, self._content(value)]
 
@@ -164,8 +186,12 @@ class Objects:
             return operator.attrgetter(payload[2])(importlib.import_module(payload[1]))
         if word == "call":
             return self.borrowed.function(payload[1], self.value(payload[2]))
+        if word == "await":
+            return self.awaited(payload[1])
         if word == "items":
             return self.borrowed.items(payload[1])
+        if word == "opaque":
+            return self.borrowed.opaque(payload[1])
         if word == "class":
             return self.borrowed.class_of(payload[1])
         if word == "object":

@@ -11,6 +11,8 @@ from __future__ import annotations
 __all__ = [
     "ANSWER",
     "CALL_BACK",
+    "CANCELLED",
+    "CANCEL_BACK",
     "CLASS_BACK",
     "CONFIG",
     "DO_BACK",
@@ -18,6 +20,7 @@ __all__ = [
     "FILE",
     "FORWARD",
     "FORWARDS",
+    "FREE",
     "LOST",
     "MAX_NESTING",
     "MILLISECONDS",
@@ -26,6 +29,7 @@ __all__ = [
     "RAISE",
     "REFUSED",
     "RESTART",
+    "START_BACK",
     "WIRE",
     "WITH",
     "WROTE",
@@ -45,11 +49,18 @@ CALL_BACK = "call-back"
 NEXT_BACK = "next-back"
 DO_BACK = "do-back"
 CLASS_BACK = "class-back"
+START_BACK = "start-back"
+CANCEL_BACK = "cancel-back"
+
+CANCELLED = "cancelled"
+"""What came of a task, beside OK, RAISE and REFUSED."""
 
 WITH = "with"
 """Second in a message of the driver's: a list of additions follows, then the message goes on."""
 FILE = "file"
 """What became of a file: an addition there, a note here."""
+FREE = "free"
+"""Something that the other side can drop, and how often it was received: both ways."""
 WROTE = "wrote"
 """A note: what became of a container of a test's object."""
 

@@ -2,7 +2,7 @@
 
 `isinstance`, `except` and `pytest.raises` therefore work unchanged. A proxy answers what has
 no operand of the test's: attributes, length, iteration, text, truth. Comparing with an expected
-value is done here, on content, or refused; the candidate may only object to an equality.
+value is done in `comparing`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from .described import CONTENTS, MUTABLE_CONTENTS
-from .exchange import Exchange
-from .stand_ins import StandIn, stand_in_of
+from .bound import exchange, refused
+from .comparing import TYPES, contains, equal, hash_of, not_equal, ordered
+from .described import ABSTRACT, MUTABLE_CONTENTS
+from .raw_names import RawNames
+from .stand_ins import StandIn, known_stand_in, stand_in_of
 
-__all__ = ["CandidateClass", "bind", "exchange", "new_class"]
+__all__ = ["CandidateClass", "new_class", "real_class"]
 
 _ORDER = ("__lt__", "__le__", "__gt__", "__ge__")
 _OPERATORS = tuple(
@@ -27,75 +29,81 @@ _OPERATORS = tuple(
     )
     for prefix in ("", "r", "i")
 )
-_ASYNC = ("__await__", "__aiter__", "__anext__", "__aenter__", "__aexit__")
 _NULLARY = (
     *("len", "iter", "next", "reversed", "bool", "int", "float", "index", "complex", "neg"),
     *("pos", "abs", "invert", "trunc", "floor", "ceil", "bytes", "fspath", "enter", "dir"),
+    *("aiter", "anext", "aenter"),
 )
+_MUTABLE = frozenset(kind.__name__ for kind in MUTABLE_CONTENTS)
 _WITH_OPERANDS = ("getitem", "setitem", "delitem", "round", "format")
-_TYPES = {kind.__name__: kind for kind in (*CONTENTS, *MUTABLE_CONTENTS)}
-
-
-class _Bound:
-    exchange: Exchange
-
-
-def bind(exchange: Exchange) -> None:
-    """Give all proxies of this process their exchange."""
-    _Bound.exchange = exchange
-
-
-def exchange() -> Exchange:
-    """The exchange of this process."""
-    return _Bound.exchange
 
 
 class CandidateClass(type):
     """Type of the classes that stand for a candidate's: calling one constructs over there."""
 
-    __doc__ = property(lambda cls: _Bound.exchange.read(cls, "__doc__"))
+    __doc__ = property(lambda cls: exchange().read(cls, "__doc__"))
+    __dict__ = property(lambda cls: _raw_names(cls))  # type: ignore[misc]
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        return _Bound.exchange.call(cls, args, kwargs, feature="classes")
+        return exchange().call(cls, args, kwargs, feature="classes")
 
     def __getattr__(cls, name: str) -> Any:
-        return _Bound.exchange.read(cls, name)
+        return exchange().read(cls, name)
 
     def __setattr__(cls, name: str, value: Any) -> None:
-        raise _refused("attribute-set")
+        exchange().set(cls, name, value)
 
     def __delattr__(cls, name: str) -> None:
-        raise _refused("attribute-set")
+        exchange().delete(cls, name)
 
     def __iter__(cls) -> Any:
-        return _Bound.exchange.ask("iter", cls)
+        return exchange().ask("iter", cls)
 
     def __len__(cls) -> int:
-        return _Bound.exchange.ask("len", cls)  # type: ignore[no-any-return]
+        return exchange().ask("len", cls)  # type: ignore[no-any-return]
 
     def __bool__(cls) -> bool:
         return True
 
     def __getitem__(cls, key: Any) -> Any:
-        return _Bound.exchange.ask("getitem", cls, key)
+        return exchange().ask("getitem", cls, key)
 
     def __contains__(cls, item: Any) -> bool:
-        raise _refused("contains")
+        raise refused("contains")
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        """As the candidate's metaclass says, of its own objects alone."""
+        if type.__instancecheck__(cls, instance):
+            return True
+        if not exchange().known.is_candidates(instance):
+            return False
+        stand_in = known_stand_in(cls)
+        if stand_in is None or not stand_in.decides_instances:
+            return False
+        return exchange().ask("isinstance", instance, cls) is True
+
+
+def _raw_names(cls: type) -> RawNames:
+    return RawNames(cls, type.__dict__["__dict__"].__get__(cls), exchange())
 
 
 def new_class(stand_in: StandIn, bases: tuple[type, ...]) -> type:
     """The driver's class for a class of the candidate's."""
     namespace = _namespace(stand_in, bases)
+    made = _made(stand_in, bases, namespace)
+    for name in stand_in.abstract:
+        if not issubclass(made, ABSTRACT[name]):
+            ABSTRACT[name].register(made)
+    return made
+
+
+def _made(stand_in: StandIn, bases: tuple[type, ...], namespace: dict[str, Any]) -> type:
     for tried in (bases, bases[:1], ()):
         try:
             return CandidateClass(stand_in.name, tried, dict(namespace))
         except TypeError:
             continue
     return CandidateClass(stand_in.name, (), {})
-
-
-def _refused(code: str) -> BaseException:
-    return _Bound.exchange.client.refuse(code)
 
 
 def _namespace(stand_in: StandIn, bases: tuple[type, ...]) -> dict[str, Any]:
@@ -110,17 +118,50 @@ def _namespace(stand_in: StandIn, bases: tuple[type, ...]) -> dict[str, Any]:
     }
     if is_error:
         found["__setattr__"] = _set_error_attribute
-    elif stand_in.content not in _TYPES or _TYPES[stand_in.content] in MUTABLE_CONTENTS:
-        found |= {"__slots__": (), "__str__": _nullary("str"), "__repr__": _nullary("repr")}
+    elif stand_in.content not in TYPES or TYPES[stand_in.content] in MUTABLE_CONTENTS:
+        # Weak references need a slot of their own, once in a line of classes.
+        has_slot = any(base.__weakrefoffset__ for base in bases)
+        slots = () if has_slot else ("__weakref__",)
+        found |= {"__slots__": slots, "__str__": _nullary("str"), "__repr__": _nullary("repr")}
     for name in stand_in.specials:
         found[name] = _special(name)
+    if stand_in.content in _MUTABLE:
+        found["__class__"] = property(_class_shown)
+    if not is_error and "__slots__" not in found:
+        found["__dict__"] = property(functools.partial(_read_own, "__dict__"))
     own = ("__doc__", "__module__") if stand_in.is_function else ("__doc__",)
     for name in (*own, *stand_in.shadowed):
         found[name] = property(functools.partial(_read_own, name))
     if is_error:
         found["__str__"] = _error_text
-    found |= {"__eq__": _equal, "__ne__": _not_equal, "__hash__": _hash_of(stand_in)}
+    found |= {"__eq__": equal, "__ne__": not_equal, "__hash__": hash_of(stand_in)}
     return found
+
+
+def _class_shown(self: Any) -> type:
+    kind: Any = type(self)
+    return _disguise(kind)
+
+
+_REAL: dict[type, type] = {}
+
+
+@functools.cache
+def _disguise(kind: Any) -> type:
+    """What `isinstance` is told an object is: its class, and the built-in type it derives from.
+
+    No object is really of it, since its content would be a copy that nobody keeps up to date.
+    """
+    base = TYPES[stand_in_of(kind).content]
+    names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    made = type.__new__(CandidateClass, kind.__name__, (kind, base), names)
+    _REAL[made] = kind
+    return made
+
+
+def real_class(kind: Any) -> Any:
+    """The class of which a value of `__class__` tells, itself if it is no such value."""
+    return _REAL.get(kind, kind)
 
 
 def _special(name: str) -> Callable[..., Any]:
@@ -130,124 +171,88 @@ def _special(name: str) -> Callable[..., Any]:
     if name == "__exit__":
         return _exit
     if name == "__contains__":
-        return _contains
+        return contains
+    if name in _ORDER:
+        return ordered(name)
     if name == "__get__":
         return _bind
     if word in _NULLARY or word in ("str", "repr"):
         return _nullary(word)
     if word in _WITH_OPERANDS:
-        return lambda self, *operands: _Bound.exchange.ask(word, self, *operands)
-    code = "order" if name in _ORDER else "async" if name in _ASYNC else "operator"
+        return lambda self, *operands: exchange().ask(word, self, *operands)
+    if name == "__await__":
+        return _await
+    if name == "__aexit__":
+        return _leave
 
     def refuse(self: Any, *_: Any) -> Any:
-        raise _refused(code)
+        raise refused("operator")
 
     return refuse
 
 
 def _nullary(word: str) -> Callable[[Any], Any]:
-    return lambda self: _Bound.exchange.ask(word, self)
+    return lambda self: exchange().ask(word, self)
 
 
 def _get_attribute(self: Any, name: str) -> Any:
-    return _Bound.exchange.read(self, name)
+    return exchange().read(self, name)
 
 
 def _bind(self: Any, instance: Any, _: Any = None) -> Any:
     """A function of the candidate's in a class of the test's is a method there."""
     if not stand_in_of(type(self)).is_function:
-        raise _refused("descriptor")
+        raise refused("descriptor")
     return self if instance is None else types.MethodType(self, instance)
 
 
 def _read_own(name: str, self: Any) -> Any:
-    return _Bound.exchange.read(self, name)
+    return exchange().read(self, name)
 
 
 def _set_attribute(self: Any, name: str, value: Any) -> None:
-    raise _refused("attribute-set")
+    exchange().set(self, name, value)
 
 
 def _set_error_attribute(self: Any, name: str, value: Any) -> None:
     # Whoever raises or catches an exception sets such names on it.
-    if not (name.startswith("__") and name.endswith("__")):
-        raise _refused("attribute-set")
-    BaseException.__setattr__(self, name, value)
+    if name.startswith("__") and name.endswith("__"):
+        BaseException.__setattr__(self, name, value)
+    else:
+        exchange().set(self, name, value)
 
 
 def _delete_attribute(self: Any, name: str) -> None:
-    raise _refused("attribute-set")
+    exchange().delete(self, name)
 
 
 def _reduce(self: Any, protocol: int) -> Any:
-    raise _refused("copy")
+    raise refused("copy")
 
 
 def _error_text(self: Any) -> str:
-    return _Bound.exchange.known.text_of(self)
+    return exchange().known.text_of(self)
 
 
 def _call(self: Any, *args: Any, **kwargs: Any) -> Any:
     feature = "functions" if stand_in_of(type(self)).is_function else "special-methods"
-    return _Bound.exchange.call(self, args, kwargs, feature=feature)
+    return exchange().call(self, args, kwargs, feature=feature)
 
 
 def _exit(self: Any, kind: Any, error: Any, _: Any) -> bool:
     """Only an exception that says nothing of a verdict can be held back by the candidate."""
     if error is None:
-        _Bound.exchange.ask("exit", self, None)
+        exchange().ask("exit", self, None)
         return False
-    held_back = _Bound.exchange.ask("exit", self, error) is True
+    held_back = exchange().ask("exit", self, error) is True
     return held_back and isinstance(error, Exception) and not isinstance(error, AssertionError)
 
 
-def _hash_of(stand_in: StandIn) -> Any:
-    if stand_in.hashed_by == "none":
-        return None
-    if stand_in.hashed_by == "own":
-        return _nullary("hash")
-    content = _TYPES.get(stand_in.content)
-    return object.__hash__ if content is None else content.__hash__
+def _await(self: Any) -> Any:
+    return exchange().ask("await", self).__await__()
 
 
-def _equal(self: Any, other: Any) -> Any:
-    """Equal by content and not objected to; between two objects of the candidate's, refused."""
-    if _Bound.exchange.known.is_candidates(other):
-        raise _refused("self-compare")
-    stand_in = stand_in_of(type(self))
-    content = _TYPES.get(stand_in.content)
-    if content is None:
-        if stand_in.compared_by == "object":
-            return NotImplemented
-        raise _refused("equality")
-    if content in CONTENTS and not isinstance(self, content):
-        raise _refused("equality")
-    own = self if content in CONTENTS else _Bound.exchange.ask("content", self)
-    compare: Any = content.__eq__
-    equal = compare(own, other)
-    if stand_in.compared_by != "own":
-        return equal
-    if equal is not True:
-        raise _refused("equality")
-    if _Bound.exchange.ask("eq", self, other) is not True:
-        raise _refused("equality-disagrees")
-    return True
-
-
-def _not_equal(self: Any, other: Any) -> Any:
-    equal = _equal(self, other)
-    return equal if equal is NotImplemented else not equal
-
-
-def _contains(self: Any, item: Any) -> bool:
-    """Found by looking at each element here; a class with an `in` of its own has to agree."""
-    stand_in = stand_in_of(type(self))
-    if "__iter__" not in stand_in.specials:
-        raise _refused("contains")
-    found = any(element is item or element == item for element in self)
-    if stand_in.contains_by == "own":
-        if not found:
-            raise _refused("contains")
-        if _Bound.exchange.ask("contains", self, item) is not True:
-            raise _refused("contains-disagrees")
-    return found
+async def _leave(self: Any, kind: Any, error: Any, _: Any) -> bool:
+    """As `_exit`, for `async with`."""
+    held_back = await exchange().ask("aexit", self, error) is True
+    return held_back and isinstance(error, Exception) and not isinstance(error, AssertionError)

@@ -39,7 +39,7 @@ class Judge:
         try:
             return (yield)
         finally:
-            self._exchange.end_test()
+            self._exchange.end_test(getattr(item, "function", None))
             self._end(item.nodeid, noted)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

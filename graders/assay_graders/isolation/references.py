@@ -17,26 +17,16 @@ from .arguments import Lent
 from .client import Client
 from .described import CONTENTS
 from .library import library_error
-from .proxies import CandidateClass, new_class
+from .places import Places
+from .proxies import CandidateClass, new_class, real_class
+from .refusals import CandidateError
 from .stand_ins import StandIn, keep, read_stand_in
+from .test_side import is_public
 
-__all__ = ["CandidateError", "References"]
+__all__ = ["References"]
 
 _DEEPEST_HIERARCHY = 50
-
-
-class CandidateError(Exception):
-    """An exception of the candidate's that is not allowed to be what it is."""
-
-
-class _Place:
-    """Where a proxy's object is: its number in one worker, or the way to it in any."""
-
-    def __init__(self, word: str, generation: int, number: int) -> None:
-        self.word = word
-        self.generation = generation
-        self.number = number
-        self.way: tuple[str, str] | None = None
+_LONGEST_NAME = 500
 
 
 class References:
@@ -46,35 +36,45 @@ class References:
         self._client = client
         self._lent = lent
         self._modules = modules
-        self._places: dict[int, _Place] = {}
-        self._proxies: dict[tuple[int, int], Any] = {}
+        self.places = Places()
         self._ways: dict[tuple[str, str], type] = {}
-        self._texts: dict[int, str] = {}
+        self.coroutine: Callable[[str, str], Any] = _no_coroutine
         self._depth = 0
 
     def is_candidates(self, value: Any) -> bool:
         """Whether a value stands for an object of the candidate's."""
-        return id(value) in self._places
+        return self.places.of(value) is not None
+
+    def is_stale(self, value: Any) -> bool:
+        """Whether an object was in a process that is gone, and can't be found again."""
+        place = self.places.of(value)
+        return (
+            place is not None and place.way is None and place.generation < self._client.generation
+        )
 
     def text_of(self, error: BaseException) -> str:
         """What `str` of an exception was where it was raised."""
-        return self._texts.get(id(error), "")
+        place = self.places.of(error)
+        return "" if place is None else place.text
 
     def found_at(self, target: Any, name: str, value: Any) -> None:
         """Remember that `value` is an attribute of a module, or of what has a way itself."""
-        place, owner = self._places.get(id(value)), self._places.get(id(target))
+        place, owner = self.places.of(value), self.places.of(target)
         if place is None or place.way is not None:
             return
         if isinstance(target, types.ModuleType):
-            place.way = target.__name__, name
+            self.places.found(value, place, (target.__name__, name))
         elif owner is not None and owner.way is not None:
-            place.way = owner.way[0], f"{owner.way[1]}.{name}"
+            self.places.found(value, place, (owner.way[0], f"{owner.way[1]}.{name}"))
 
     def refer(self, value: Any) -> Any:
         """The payload for a value that is not plain; raises Refusal."""
         if isinstance(value, types.ModuleType) and value.__name__ in self._modules:
             return ["m", value.__name__]
-        place = self._places.get(id(value))
+        place = self.places.of(value)
+        if place is None and isinstance(value, CandidateClass):
+            value = real_class(value)
+            place = self.places.of(value)
         if place is None:
             if isinstance(value, CandidateClass) or isinstance(type(value), CandidateClass):
                 raise self._client.refuse("subclass", by_test=True)
@@ -87,7 +87,7 @@ class References:
 
     def describe_error(self, error: BaseException) -> Any:
         """The payload for an exception that a callback raised."""
-        place = self._places.get(id(error))
+        place = self.places.of(error)
         if place is not None and place.generation == self._client.generation:
             return [place.word, place.number]
         return self._lent.error_payload(error)
@@ -134,9 +134,9 @@ class References:
         finally:
             self._depth -= 1
         keep(made, fields)
-        self._register("c", number, made)
+        place = self.places.register("c", number, made, is_kept=True)
         if fields.is_findable:
-            self._places[id(made)].way = fields.module, fields.qualified
+            place.way = fields.module, fields.qualified
             self._ways[fields.module, fields.qualified] = made
         return made
 
@@ -156,7 +156,9 @@ class References:
         made = self._ways.get((stand_in.module, stand_in.qualified))
         if made is None or not stand_in.is_findable:
             return None
-        return made if self._places[id(made)].generation < self._client.generation else None
+        place = self.places.of(made)
+        is_older = place is not None and place.generation < self._client.generation
+        return made if is_older else None
 
     def _object(self, number: Any, kind: Any, content: Any) -> Any:
         known = self._known(number)
@@ -167,7 +169,7 @@ class References:
             raise WireFault("an object is of no class")
         base = next((base for base in CONTENTS if issubclass(made, base)), None)
         proxy = _instance(made, base, self._content(base, content))
-        self._register("o", number, proxy)
+        self.places.register("o", number, proxy)
         return proxy
 
     def _content(self, base: type | None, content: Any) -> Any:
@@ -195,21 +197,25 @@ class References:
         if type(args) is not list or type(words) is not str or type(attributes) is not dict:
             raise WireFault("an exception has another form")
         error = _raised(made, args, words, attributes)
-        self._texts[id(error)] = words
-        self._register("e", number, error)
+        self.places.register("e", number, error).text = words
         return error
+
+    def _coroutine(self, number: Any, name: Any, qualified: Any) -> Any:
+        known = self._known(number)
+        if known is not None:
+            return known
+        if type(name) is not str or type(qualified) is not str:
+            raise WireFault("a coroutine has no name")
+        made = self.coroutine(name[:_LONGEST_NAME], qualified[:_LONGEST_NAME])
+        self.places.register("o", number, made)
+        return made
 
     def _known(self, number: Any) -> Any:
         if type(number) is not int or number <= 0:
             raise WireFault("a number of an object is none")
-        return self._proxies.get((self._client.generation, number))
-
-    def _register(self, word: str, number: int, proxy: Any) -> None:
-        generation = self._client.generation
-        way = self._places[id(proxy)].way if id(proxy) in self._places else None
-        self._places[id(proxy)] = place = _Place(word, generation, number)
-        place.way = way
-        self._proxies[generation, number] = proxy
+        if self.places.generation != self._client.generation:
+            self.places.restarted(self._client.generation)
+        return self.places.known(number)
 
     _RESOLVERS: ClassVar[dict[tuple[str, int], Callable[..., Any]]] = {
         ("d", 1): _token,
@@ -218,8 +224,13 @@ class References:
         ("c", 1): _class,
         ("o", 3): _object,
         ("s", 3): _library_error,
+        ("w", 3): _coroutine,
         ("e", 5): _error,
     }
+
+
+def _no_coroutine(name: str, qualified: str) -> Any:
+    raise WireFault("a coroutine where none can be awaited")
 
 
 def _can_be_base(base: Any) -> bool:
@@ -244,7 +255,7 @@ def _raised(made: type, args: list[Any], text: str, attributes: dict[Any, Any]) 
         if attributes or isinstance(made, CandidateClass):
             create: Any = made.__new__
             error: BaseException = create(made, *args)
-            vars(error).update((k, v) for k, v in attributes.items() if type(k) is str)
+            vars(error).update((k, v) for k, v in attributes.items() if is_public(k))
             return error
         plain: BaseException = made(*args)
         return plain

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Refusal", "TimeUp", "WorkerLost"]
+__all__ = ["CandidateError", "Refusal", "TimeUp", "WorkerLost"]
 
 
 class Refusal(BaseException):
@@ -15,6 +15,10 @@ class Refusal(BaseException):
         super().__init__(f"isolated grading refuses this: {code}")
         self.code = code
         self.by_test = by_test
+
+
+class CandidateError(Exception):
+    """An exception of the candidate's that is not allowed to be what it is."""
 
 
 class WorkerLost(BaseException):

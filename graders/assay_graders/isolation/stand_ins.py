@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..wire.faults import WireFault
-from .described import CONTENTS, MUTABLE_CONTENTS, SPECIALS, inherited
+from .described import ABSTRACT, CONTENTS, MUTABLE_CONTENTS, SPECIALS, inherited
 
-__all__ = ["StandIn", "keep", "read_stand_in", "stand_in_of"]
+__all__ = ["StandIn", "keep", "known_stand_in", "read_stand_in", "stand_in_of"]
 
 _MAX_NAME = 500
 _DEFINERS = ("own", "base", "object", "none")
@@ -26,12 +26,14 @@ class StandIn:
         self.content: str = fields[5]
         self.compared_by, self.hashed_by, self.contains_by = fields[6:9]
         self.shadowed: list[str] = fields[9]
+        self.abstract: list[str] = fields[10]
+        self.decides_instances: bool = fields[11]
         self.is_function = self.module == "builtins" and self.name in _FUNCTIONS
 
 
 def read_stand_in(fields: list[Any]) -> StandIn:
     """The description that a worker sent, already decoded; raises WireFault."""
-    if len(fields) != 10:
+    if len(fields) != 12:
         raise WireFault("a class has another number of properties")
     names, specials = (*fields[:3], fields[5], *fields[6:9]), fields[4]
     if not all(type(name) is str and len(name) <= _MAX_NAME for name in names):
@@ -45,6 +47,10 @@ def read_stand_in(fields: list[Any]) -> StandIn:
         raise WireFault("a class replaces methods that its content does not have")
     if type(fields[3]) is not bool or "\0" in "".join(names):
         raise WireFault("a class has unknown properties")
+    if type(fields[10]) is not list or not all(name in ABSTRACT for name in fields[10]):
+        raise WireFault("a class counts as an unknown abstract one")
+    if type(fields[11]) is not bool:
+        raise WireFault("a class has unknown properties")
     return StandIn(fields)
 
 
@@ -54,6 +60,11 @@ _KNOWN: dict[type, StandIn] = {}
 def keep(kind: type, stand_in: StandIn) -> None:
     """Remember what a class of the driver's stands for."""
     _KNOWN[kind] = stand_in
+
+
+def known_stand_in(kind: type) -> StandIn | None:
+    """What exactly this class stands for, if it is known already."""
+    return _KNOWN.get(kind)
 
 
 def stand_in_of(kind: type) -> StandIn:

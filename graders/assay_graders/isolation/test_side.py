@@ -18,7 +18,7 @@ from typing import Any
 
 from .described import CONTENTS, content_type
 
-__all__ = ["SPECIALS", "TestSide", "is_mock", "is_public"]
+__all__ = ["SPECIALS", "TestSide", "is_mock", "is_opaque", "is_public"]
 
 SPECIALS = frozenset(
     {
@@ -56,6 +56,14 @@ def is_mock(value: Any) -> bool:
     return library is not None and library.NonCallableMock in type(value).__mro__
 
 
+def is_opaque(value: Any) -> bool:
+    """Whether a value is nothing but itself, such as `object()` or a sentinel of a mock's."""
+    library: Any = sys.modules.get("unittest.mock")
+    return type(value) is object or (
+        library is not None and type(value) is type(library.sentinel.DEFAULT)
+    )
+
+
 class TestSide:
     """Knows the tests' own classes: those of modules whose file is below `folder`."""
 
@@ -72,6 +80,10 @@ class TestSide:
     def has_class(self, kind: Any) -> bool:
         """Whether a class may be handed over: everything that it derives from is known too."""
         return isinstance(kind, type) and self._is_own(kind) and self._rests_on(kind, _PLAIN_BASES)
+
+    def has_error(self, value: Any) -> bool:
+        """Whether a value is an exception of the tests' that shows its attributes."""
+        return self.has_error_class(type(value)) and not isinstance(value, AssertionError)
 
     def has_error_class(self, kind: type) -> bool:
         """Whether a class is an exception of the tests'."""
@@ -112,9 +124,15 @@ class TestSide:
             raise AttributeError(name)
         return getattr(value, name)
 
-    def may_write(self, value: Any, name: str) -> bool:
-        """Whether a name is data of the object itself, or new and unknown to its class."""
+    def may_write(self, value: Any, name: str, new: Any) -> bool:
+        """Whether a name is data of the object itself, or new and unknown to its class.
+
+        What the test can call is no data, and an object of the tests' stays one of theirs.
+        """
         if isinstance(value, (type, BaseException)) or is_mock(value):
+            return False
+        old = inspect.getattr_static(value, name, None)
+        if callable(old) or (self.has_object(old) and not (new is None or self.has_object(new))):
             return False
         raw = inspect.getattr_static(type(value), name, _ABSENT)
         if raw is _ABSENT or isinstance(raw, types.MemberDescriptorType):

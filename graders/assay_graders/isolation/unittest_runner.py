@@ -24,13 +24,13 @@ def run(exchange: Exchange, recorder: Recorder, config: dict[str, Any]) -> int:
     client = exchange.client
 
     @contextlib.contextmanager
-    def around() -> Iterator[Noted]:
+    def around(function: Any) -> Iterator[Noted]:
         noted = client.begin()
         try:
             with within(config["test_seconds"], client):
                 yield noted
         finally:
-            exchange.end_test()
+            exchange.end_test(function)
 
     files = TestFiles(config["base"], config["tests"])
     # After the candidate's modules: a folder of tests may lie in one of their packages.

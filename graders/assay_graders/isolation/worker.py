@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import itertools
 import json
 import operator
 import os
@@ -21,11 +22,13 @@ from ..wire.frames import FrameStream
 from ..wire.stdlib import BUILTIN_TYPES
 from ..wire.text import pack, unpack
 from ..wire.values import Codec
-from .described import MUTABLE_CONTENTS, content_type, describe_class
+from .described import MUTABLE_CONTENTS, content_of, describe_class, state_of
+from .floor import Floor
 from .objects import Objects
 from .placing import run_on
 from .protocol import CONFIG, OK, RAISE, REFUSED, WITH
 from .surroundings import Surroundings
+from .turns import Turns, awaiting, is_awaitable, leave_loops_alone
 
 __all__ = ["main"]
 
@@ -62,12 +65,27 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "contains": operator.contains,
     "eq": operator.eq,
     "issubclass": issubclass,
+    "isinstance": isinstance,
     "get": getattr,
+    "raw": lambda value, name: vars(value)[name],
+    "set": setattr,
+    "del": delattr,
+    "state": state_of,
+    "await": awaiting,
+    "aiter": lambda value: type(value).__aiter__(value),
+    "anext": lambda value: awaiting(type(value).__anext__(value)),
+    "aenter": lambda value: awaiting(type(value).__aenter__(value)),
+    "aexit": lambda value, error: awaiting(
+        type(value).__aexit__(value, None if error is None else type(error), error, None)
+    ),
     "enter": lambda value: type(value).__enter__(value),
     "exit": lambda value, error: type(value).__exit__(
         value, None if error is None else type(error), error, None
     ),
 }
+
+
+_OF_LOOPS = frozenset({"loop", "start", "cancel", "settle", "turn"})
 
 
 class Worker:
@@ -77,10 +95,14 @@ class Worker:
         self._stream = stream
         self._codec = Codec(nan=config["nan"])
         modules = frozenset(config["modules"])
-        self._objects = Objects(self._codec, modules, self._ask)
+        ask = leave_loops_alone(self._ask)
+        objects = self._objects = Objects(self._codec, modules, ask)
+        self._turns = Turns(objects.tree, objects.exception_payload, ask)
+        objects.awaited = self._turns.borrowed
         self._streams: dict[str, io.BytesIO] = {}
         self._warnings: list[Any] = []
-        self._asked = 0
+        self._questions = itertools.count(-1, -1)
+        self._floor = Floor(stream.send)
         self._surroundings = Surroundings()
 
     def serve(self) -> None:
@@ -106,13 +128,14 @@ class Worker:
 
     def _answer(self, message: list[Any]) -> None:
         number, word, *parts = message
+        self._floor.begin(number)
         try:
             answer = [number, OK, *self._perform(word, parts)]
         except WireFault as fault:
             answer = [number, REFUSED, str(fault)]
         except BaseException as error:
             answer = [number, RAISE, self._objects.exception_payload(error)]
-        self._stream.send(pack([*answer, self._noted()]))
+        self._floor.answer(number, pack([*answer, self._noted()]))
 
     def _perform(self, word: str, parts: list[Any]) -> list[Any]:
         objects = self._objects
@@ -128,14 +151,18 @@ class Worker:
             return [[*self._codec.encode(describe_class(kind)), bases], []]
         if word == "content":
             value = objects.value(parts[0])
-            return [objects.tree(_content(value)), []]
+            return [objects.tree(content_of(value)), []]
         if word == "call":
             return self._call(parts)
+        if word in _OF_LOOPS:
+            return self._in_loop(word, parts)
         return [objects.tree(_OPERATIONS[word](*map(objects.value, parts))), []]
 
     def _call(self, parts: list[Any]) -> list[Any]:
         """Call with arguments; the second part says what became of those that can change."""
-        target, args, kwargs = (self._objects.value(part) for part in parts)
+        value = self._objects.value
+        target, args = value(parts[0]), value(parts[1])
+        kwargs = value(parts[2]) if parts[2][1] else {}
         changeable = [
             (place, value, self._objects.written(value))
             for place, value in (*enumerate(args), *kwargs.items())
@@ -143,25 +170,44 @@ class Worker:
         ]
         result = target(*args, **kwargs)
         answer = self._objects.tree(result)
-        changed = []
-        for place, value, before in changeable:
-            if self._objects.written(value) != before:
-                changed.append([place, self._objects.tree(value)])
-        return [answer, changed]
+
+        def changes() -> list[Any]:
+            return [
+                [place, self._objects.tree(value)]
+                for place, value, before in changeable
+                if self._objects.written(value) != before
+            ]
+
+        if changeable and is_awaitable(result):
+            self._turns.came_of(result, changes)
+            return [answer, []]
+        return [answer, changes() if changeable else []]
+
+    def _in_loop(self, word: str, parts: list[Any]) -> list[Any]:
+        if word == "turn":
+            return list(self._turns.turn(*parts))
+        act: dict[str, Callable[..., None]] = {
+            "loop": self._turns.enter,
+            "start": self._turns.start,
+            "cancel": self._turns.cancel,
+            "settle": self._turns.settle,
+        }
+        act[word](*map(self._objects.value, parts))
+        return [None, []]
 
     def _ask(self, word: str, token: int, *values: Any) -> Any:
         """Ask the driver something in the middle of a call; it may call again before."""
-        self._asked -= 1
-        number = self._asked
+        number = next(self._questions)
         parts = [token, *map(self._objects.tree, values)]
-        self._stream.send(pack([number, word, *parts, self._noted()]))
+        self._floor.ask(number, pack([number, word, *parts, self._noted()]))
         while (message := self._next()) is not None:
             if message[0] != number:
                 self._answer(message)
-            elif message[1] == OK:
+                continue
+            self._floor.end()
+            if message[1] == OK:
                 return self._objects.value(message[2])
-            else:
-                raise self._objects.value(message[2])
+            raise self._objects.value(message[2])
         os._exit(0)
 
     def _warned(self, message: Any, category: type, *rest: Any) -> None:
@@ -182,18 +228,6 @@ class Worker:
                 stream.truncate()
                 noted.append([name, written[:_OUTPUT_BYTES].decode("utf-8", "replace")])
         return changed + [[kind, *map(self._codec.encode, rest)] for kind, *rest in noted]
-
-
-def _content(value: Any) -> Any:
-    """A plain copy of a container, read with the built-in type's own methods."""
-    base = content_type(type(value))
-    if base is dict:
-        return dict(zip(dict.keys(value), dict.values(value), strict=True))
-    if base is list:
-        return list(list.__iter__(value))
-    if base is set:
-        return set(set.__iter__(value))
-    return bytearray(value)
 
 
 def _packages() -> str:

@@ -7,7 +7,7 @@ is meant for reading tests, not for proofs: it never runs anything.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 
 from attrs import frozen
 
@@ -15,6 +15,7 @@ from assay_graders.linting.sources import Function, TestCode
 
 __all__ = ["Origins", "inside", "origins_of", "qualified"]
 
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _ROUNDS = 4
 """How many steps from one name to the next are followed."""
 
@@ -79,7 +80,7 @@ def origins_of(tree: ast.Module, tops: Set[str]) -> Origins:
     for _ in range(_ROUNDS):
         made = (
             origins.made
-            | set(_assigned(origins, tree.body))
+            | set(_assigned(origins, _outside_of_functions(tree)))
             | {
                 function.name
                 for function in functions
@@ -94,11 +95,13 @@ def origins_of(tree: ast.Module, tops: Set[str]) -> Origins:
 
 def inside(origins: Origins, test: TestCode) -> Origins:
     """The names inside of one test: those of the file, of its class, and its own."""
-    bodies: list[ast.stmt] = [test.node]
-    if test.owner is not None:
-        bodies += [part for part in test.owner.body if not _is_test(part)]
+    others = (part for owner in test.owners for part in owner.body if not _is_test(part))
+    around = [node for part in others for node in ast.walk(part)]
+    within = list(ast.walk(test.node))
     for _ in range(_ROUNDS):
-        made = origins.made | set(_assigned(origins, bodies))
+        # Of the other methods only attributes are seen here, and of the class its own names.
+        attributes = {_as_attribute(name) for name in _assigned(origins, around)}
+        made = origins.made | set(_assigned(origins, within)) | attributes
         if made == origins.made:
             break
         origins = Origins(origins.imported, frozenset(made), origins.tops)
@@ -144,12 +147,26 @@ def _gives(origins: Origins, function: Function) -> bool:
     return False
 
 
-def _assigned(origins: Origins, bodies: list[ast.stmt]) -> Iterator[str]:
-    for body in bodies:
-        for node in ast.walk(body):
-            for target, value in _bindings(node):
-                if origins.mentions(value):
-                    yield from _names(target)
+def _as_attribute(name: str) -> str:
+    return name if name.startswith("self.") else f"self.{name}"
+
+
+def _outside_of_functions(tree: ast.Module) -> list[ast.AST]:
+    found: list[ast.AST] = []
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        found.append(node)
+        children = ast.iter_child_nodes(node)
+        waiting += [c for c in children if not isinstance(c, (*_FUNCTIONS, ast.ClassDef))]
+    return found
+
+
+def _assigned(origins: Origins, nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        for target, value in _bindings(node):
+            if origins.mentions(value):
+                yield from _names(target)
 
 
 def _bindings(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST | None]]:

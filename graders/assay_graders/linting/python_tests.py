@@ -18,6 +18,7 @@ from assay_graders.linting.origins import Origins, origins_of, qualified
 from assay_graders.linting.sources import (
     MAX_BYTES,
     Function,
+    TestCode,
     TestFile,
     Unreadable,
     parse,
@@ -41,6 +42,8 @@ class PythonTests:
     hidden: bool
     roots: tuple[str, ...]
     isolated: bool
+    forward: tuple[str, ...] = ()
+    max_level: int = 0
     cases_only: bool = False
 
 
@@ -57,6 +60,8 @@ def python_tests(
         hidden=options.hidden,
         roots=options.roots,
         isolated=options.mode == "isolated",
+        forward=options.forward,
+        max_level=options.max_level,
         cases_only=cases_only,
     )
 
@@ -118,24 +123,33 @@ def _in_test_file(
     for test in file.tests:
         if test.name not in expected:
             continue
-        if any(_never_passes(mark) for mark in _marks(test.node, test.owner)):
+        if any(_never_passes(mark) for mark in _marks(test)):
             yield LintFinding("skipped-test", line=test.node.lineno, test=test.name)
         if found := weakness(test, origins, helpers):
             yield LintFinding(found[0], line=found[1], test=test.name)
-        if not run.cases_only and _wanted(test.node, test.owner) - known:
+        if not run.cases_only and _wanted(test) - known:
             yield LintFinding("lacks-fixture", line=test.node.lineno, test=test.name)
 
 
 def _hazards(run: PythonTests, file: TestFile, origins: Origins) -> Iterator[LintFinding]:
-    spans = [(test.node.lineno, test.node.end_lineno or 0, test.name) for test in file.tests]
+    spans = [(_start(test), test.node.end_lineno or 0, test.name) for test in file.tests]
     seen: set[tuple[str, int]] = set()
     for node in ast.walk(file.tree):
-        for rule in broken_by(node, origins):
-            line: int = getattr(node, "lineno", 0)
-            if (rule in HAZARDS or run.isolated) and (rule, line) not in seen:
+        for broken in broken_by(node, origins):
+            rule, line = broken.rule, getattr(node, "lineno", 0)
+            counts = (
+                run.isolated
+                and broken.unless_forwarded not in run.forward
+                and run.max_level < broken.until_level
+            )
+            if (rule in HAZARDS or counts) and (rule, line) not in seen:
                 seen.add((rule, line))
                 inside = [name for first, last, name in spans if first <= line <= last]
                 yield LintFinding(rule, line=line, test=inside[0] if inside else "")
+
+
+def _start(test: TestCode) -> int:
+    return min([test.node.lineno, *(mark.lineno for mark in test.node.decorator_list)])
 
 
 def _listed(file: TestFile, expected: Set[str]) -> Iterator[LintFinding]:
@@ -156,8 +170,9 @@ def _makes_names(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and qualified(node.func) in ("globals", "setattr", "type")
 
 
-def _marks(node: Function, owner: ast.ClassDef | None) -> list[ast.expr]:
-    return [*node.decorator_list, *(owner.decorator_list if owner is not None else ())]
+def _marks(test: TestCode) -> list[ast.expr]:
+    of_classes = [mark for owner in test.owners for mark in owner.decorator_list]
+    return [*test.node.decorator_list, *of_classes]
 
 
 def _never_passes(mark: ast.expr) -> bool:
@@ -187,14 +202,15 @@ def _makes_fixture(mark: ast.expr) -> bool:
     return name.rpartition(".")[2] in FIXTURE_MAKERS
 
 
-def _wanted(node: Function, owner: ast.ClassDef | None) -> set[str]:
+def _wanted(test: TestCode) -> set[str]:
     """Names that pytest must find fixtures for."""
+    node = test.node
     names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
     names = names[: len(names) - len(node.args.defaults)]
     keywords = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
     names += [argument.arg for argument, default in keywords if default is None]
     given: set[str] = set()
-    for mark in _marks(node, owner):
+    for mark in _marks(test):
         if not isinstance(mark, ast.Call):
             continue
         name = qualified(mark.func)
@@ -203,7 +219,7 @@ def _wanted(node: Function, owner: ast.ClassDef | None) -> set[str]:
         elif not name.startswith("pytest."):
             # Other decorators, of hypothesis or mock, give arguments of their own.
             return set()
-    return set(names) - given - ({"self", "cls"} if owner is not None else set())
+    return set(names) - given - ({"self", "cls"} if test.owners else set())
 
 
 def _texts(node: ast.expr) -> Iterator[str]:

@@ -98,22 +98,34 @@ PYTHON_RULES: tuple[LintRule, ...] = (
         "Call from the test's own thread, or start the threads in the fixture's code.",
     ),
     LintRule(
+        "patches-library",
+        _UNSUPPORTED,
+        "What the test replaces in Python's library is not replaced in the candidate's process.",
+        "Pass what is to be replaced as an argument.",
+    ),
+    LintRule(
+        "freezes-clock",
+        _UNSUPPORTED,
+        "The candidate reads the clock of another process, where time goes on.",
+        "Name clock in the grader's forward, or pass the time as an argument.",
+    ),
+    LintRule(
         "seeds-random",
         _UNSUPPORTED,
         "The candidate draws its random numbers in another process, which the seed doesn't reach.",
-        "Pass a seed or a source of random numbers as an argument.",
+        "Name random in the grader's forward, or pass a source of random numbers as an argument.",
     ),
     LintRule(
         "process-state",
         _UNSUPPORTED,
         "Environment, folder, arguments and streams of the test's process are not the candidate's.",
-        "Pass them as arguments, or judge the program with the stdio grader.",
+        "Name what can be forwarded in the grader's forward, or pass it as an argument.",
     ),
     LintRule(
         "replaces-attribute",
         _UNSUPPORTED,
-        "What the test puts into the candidate's modules, classes or objects may not reach them.",
-        "Pass what is to be replaced as an argument.",
+        "Setting attributes of the candidate's modules, classes or objects is refused by default.",
+        "Pass what is to be replaced as an argument, or let the grader go to max_level 5.",
     ),
     LintRule(
         "weak-reference",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from attrs import field, frozen
 
@@ -30,13 +30,16 @@ class Unreadable(Exception):
 
 @frozen
 class TestCode:
-    """One test function; `name` as ids have it, without file and parameters."""
+    """One test function; `name` as ids have it, without file and parameters.
+
+    `owners` are its class, if it has one, and that class's bases in the same file.
+    """
 
     __test__ = False
 
     name: str
     node: Function
-    owner: ast.ClassDef | None = None
+    owners: tuple[ast.ClassDef, ...] = ()
 
 
 @frozen
@@ -85,12 +88,23 @@ def parse(content: bytes, *, cases_only: bool = False) -> TestFile:
 
 def _tests(tree: ast.Module, *, cases_only: bool) -> Iterator[TestCode]:
     cases = _cases(tree)
+    classes = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
     for prefix, owner, node in _definitions(tree):
         if not isinstance(node, Function) or not node.name.startswith("test"):
             continue
         is_case = owner is not None and owner.name in cases
         if is_case or not (cases_only or (owner is not None and not _is_collected(owner))):
-            yield TestCode("::".join((*prefix, node.name)), node, owner)
+            yield TestCode("::".join((*prefix, node.name)), node, _owners(owner, classes))
+
+
+def _owners(
+    owner: ast.ClassDef | None, classes: Mapping[str, ast.ClassDef]
+) -> tuple[ast.ClassDef, ...]:
+    found = [] if owner is None else [owner]
+    for known in found:
+        bases = (classes.get(_base_name(base)) for base in known.bases)
+        found += [base for base in bases if base is not None and base not in found]
+    return tuple(found)
 
 
 def _cases(tree: ast.Module) -> frozenset[str]:

@@ -14,6 +14,10 @@ from assay_graders.linting.sources import Function, TestCode, TestFile
 __all__ = ["asserting_helpers", "weakness"]
 
 _MUTABLE = frozenset({"list", "dict", "set", "bytearray", "deque", "defaultdict", "OrderedDict"})
+_LONGEST_CHAIN = 20
+"""Most helpers that call each other one after the other."""
+_WRAPPERS = frozenset({"all", "any", "bool"})
+_TYPE_TESTS = frozenset({"isinstance", "issubclass", "hasattr", "callable", "len", "iter"})
 _LOOKS_AT_ONE = {"differs-only": 1, "truth-only": 2, "raises-only": 3}
 _DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 
@@ -38,7 +42,7 @@ def asserting_helpers(file: TestFile) -> frozenset[str]:
         if isinstance(node, Function) and not node.name.startswith("test")
     }
     found: frozenset[str] = frozenset()
-    for _ in range(len(functions)):
+    for _ in range(min(len(functions), _LONGEST_CHAIN)):
         more = frozenset(name for name, node in functions.items() if checks_of(node, found))
         if more == found:
             break
@@ -75,7 +79,7 @@ def _weak_check(check: Check, place: _Place) -> str:
         return ""
     theirs = [place.origins.mentions(side) for side in (check.left, check.right)]
     if check.kind in (Kind.TRUE, Kind.FALSE):
-        return "truth-only" if theirs[0] else ""
+        return "truth-only" if theirs[0] and not _is_compared(check.left, place.origins) else ""
     if check.right is None:
         return ""
     if check.kind in (Kind.NOT_EQUAL, Kind.NOT_SAME):
@@ -84,6 +88,22 @@ def _weak_check(check: Check, place: _Place) -> str:
     if check.kind is Kind.SAME:
         return "identity" if all(theirs) else ""
     return _weak_equality(check.left, check.right, place)
+
+
+def _is_compared(node: ast.expr, origins: Origins) -> bool:
+    """Whether a function of others, such as `math.isclose`, gets a value to compare with."""
+    while isinstance(node, ast.Call) and qualified(node.func) in _WRAPPERS and node.args:
+        inner = node.args[0]
+        node = inner.elt if isinstance(inner, (ast.GeneratorExp, ast.ListComp)) else inner
+    if not isinstance(node, ast.Call) or qualified(node.func) in _TYPE_TESTS:
+        return False
+    judge, given = node.func, node.args
+    if qualified(judge) == "map" and given:
+        judge, given = given[0], given[1:]
+    elif isinstance(judge, ast.Attribute) and qualified(judge.value) not in origins.imported:
+        # A method of a value of the test's is such a function, and the value is compared with.
+        given = [judge.value, *given]
+    return not origins.mentions(judge) and not all(origins.mentions(value) for value in given)
 
 
 def _weak_equality(left: ast.expr, right: ast.expr, place: _Place) -> str:

@@ -5,6 +5,8 @@ import { syncBuiltinESMExports } from "node:module";
 import util from "node:util";
 import { isMap, isNativeError, isProxy, isSet } from "node:util/types";
 
+import { snapshotOf } from "./snapshots.mjs";
+
 const IDENTITY = ["equal", "notEqual", "strictEqual", "notStrictEqual"];
 const CONTENT = [
   ...["deepEqual", "notDeepEqual", "deepStrictEqual", "notDeepStrictEqual"],
@@ -19,6 +21,12 @@ export function installAsserts(client, exchange) {
     if (isData(actual) || isData(expected)) return;
     if (holds(actual) && holds(expected)) throw client.refuse("self-compare");
   };
+  const content = (values) => {
+    compare(...values);
+    return values.map((value, at) =>
+      at < 2 && holds(value) ? snapshotOf(value, exchange) : value,
+    );
+  };
   const identity = (actual, expected) => {
     if (isData(actual) || isData(expected)) return;
     compare(actual, expected);
@@ -32,22 +40,25 @@ export function installAsserts(client, exchange) {
     const isErrors = typeof expected === "function" && Error.isPrototypeOf(expected);
     if (!isErrors) throw client.refuse("self-compare");
   };
+  const checked = (check) => (values) => {
+    check(...values);
+    return values;
+  };
   for (const holder of [assert, assert.strict]) {
-    for (const name of IDENTITY) guard(holder, name, identity);
-    for (const name of CONTENT) guard(holder, name, compare);
-    for (const name of EXPECTING) guard(holder, name, expecting);
+    for (const name of IDENTITY) guard(holder, name, checked(identity));
+    for (const name of CONTENT) guard(holder, name, content);
+    for (const name of EXPECTING) guard(holder, name, checked(expecting));
   }
-  guard(util, "isDeepStrictEqual", compare);
+  guard(util, "isDeepStrictEqual", content);
   syncBuiltinESMExports();
 }
 
-function guard(holder, name, check) {
+function guard(holder, name, prepare) {
   const original = holder[name];
   if (typeof original !== "function" || original.isGuarded) return;
   const made = {
     [name](...values) {
-      check(...values);
-      return Reflect.apply(original, this, values);
+      return Reflect.apply(original, this, prepare(values));
     },
   }[name];
   made.isGuarded = true;

@@ -15,9 +15,20 @@ const HIDDEN = [
   ["Buffer", Buffer],
   ["EventEmitter", EventEmitter],
 ];
-// These do something to the process that they run in, or make code from text.
-const IMPURE = new Set(["eval", "Function", "fetch", "gc", "require", "structuredClone"]);
-const TIMED = /^(?:set|clear)(?:Timeout|Interval|Immediate)$|^queueMicrotask$/;
+// The language's own, and a few of Node's. What does something to the process is not among them, nor
+// what makes code from text.
+const CLASSES = [
+  ...["Object", "Array", "Number", "Boolean", "String", "Symbol", "BigInt", "Date", "RegExp"],
+  ...["Map", "Set", "WeakMap", "WeakSet", "WeakRef", "Promise", "Iterator", "ArrayBuffer"],
+  ...["SharedArrayBuffer", "DataView", "Int8Array", "Uint8Array", "Uint8ClampedArray"],
+  ...["Int16Array", "Uint16Array", "Int32Array", "Uint32Array", "Float32Array", "Float64Array"],
+  ...["BigInt64Array", "BigUint64Array", "Error", "TypeError", "RangeError", "SyntaxError"],
+  ...["ReferenceError", "EvalError", "URIError", "AggregateError", "URL", "URLSearchParams"],
+];
+const FUNCTIONS = [
+  ...["parseInt", "parseFloat", "isNaN", "isFinite", "encodeURI", "encodeURIComponent"],
+  ...["decodeURI", "decodeURIComponent"],
+];
 
 const byName = new Map();
 const byValue = new Map();
@@ -42,14 +53,11 @@ function enterClass(name, value) {
   enterMembers(`${name}.prototype`, value.prototype);
 }
 
-for (const key of Object.getOwnPropertyNames(globalThis)) {
-  if (IMPURE.has(key) || TIMED.test(key)) continue;
-  const { value } = Object.getOwnPropertyDescriptor(globalThis, key);
-  if (typeof value === "function") {
-    enterClass(key, value);
-    if (value.prototype !== undefined) enterMembers(key, value);
-  }
+for (const key of CLASSES.filter((name) => name in globalThis)) {
+  enterClass(key, globalThis[key]);
+  enterMembers(key, globalThis[key]);
 }
+for (const key of FUNCTIONS) enter(key, globalThis[key]);
 for (const key of ["Math", "JSON", "Reflect"]) enterMembers(key, globalThis[key]);
 enter("Function.prototype", Function.prototype);
 enterMembers("Function.prototype", Function.prototype);

@@ -3,6 +3,8 @@
 // Whatever interrupts an exchange leaves the worker out of step, so it counts as lost and the
 // next test gets a fresh one.
 import { randomFillSync } from "node:crypto";
+import { lstatSync } from "node:fs";
+import { dirname } from "node:path";
 
 import { MAX_FRAME_BYTES, parsed, WireFault } from "./frames.mjs";
 import { WorkerLost } from "./notes.mjs";
@@ -10,6 +12,7 @@ import * as words from "./words.mjs";
 
 const MAX_NESTING = 40;
 const MOST_MILLISECONDS = 2 ** 32 - 1;
+const TEMPORARY = /(?<=")\/tmp\/[^"]*(?=")/g;
 const now = performance.now.bind(performance);
 
 export class Client {
@@ -74,7 +77,7 @@ export class Client {
     if (note.trips >= this.#maxTrips) throw this.lose("trips");
     if (this.#nesting >= MAX_NESTING) throw this.lose("nesting");
     const number = this.#number();
-    const frame = JSON.stringify([number, word, ...parts]);
+    const frame = this.#packed([number, word, ...parts]);
     const left = this.#left(note);
     note.trips++;
     this.totalTrips++;
@@ -114,6 +117,15 @@ export class Client {
     let number = 0;
     for (let count = 0; count < 6; count++) number = number * 256 + this.#random[this.#used++];
     return number;
+  }
+
+  // A message as text; refused when it names what only this jail's /tmp has.
+  #packed(message) {
+    const text = JSON.stringify(message);
+    if (text.includes('"/tmp/') && (text.match(TEMPORARY) ?? []).some(isOfThisJail)) {
+      throw this.refuse("path");
+    }
+    return text;
   }
 
   #left(note) {
@@ -177,7 +189,7 @@ export class Client {
     } finally {
       this.#answering--;
     }
-    this.#send(JSON.stringify([number, ...answer]), this.#left(this.note));
+    this.#send(this.#packed([number, ...answer]), this.#left(this.note));
   }
 
   #outcome([, word, tree, changes, exported, isBusy], read, raised) {
@@ -205,3 +217,11 @@ export class Client {
     }
   }
 }
+
+// Whether a path leads to what only this jail has: files that a test made.
+function isOfThisJail(path) {
+  const folder = dirname(path);
+  return exists(path) || (folder !== "/tmp" && exists(folder));
+}
+
+const exists = (path) => lstatSync(path, { throwIfNoEntry: false }) !== undefined;

@@ -86,11 +86,11 @@ function entries(decoder, made, tree, from) {
 
 function items(decoder, made, tree) {
   if (!p.isArray(tree) || tree[0] !== "a") throw new WireFault("no list");
-  made.length = tree.length - 1;
   for (let at = 1; at < tree.length; at++) {
     const isHole = p.isArray(tree[at]) && tree[at].length === 1 && tree[at][0] === "h";
-    if (!isHole) define(made, at - 1, decoder.value(tree[at]));
+    if (!isHole) made[at - 1] = decoder.value(tree[at]);
   }
+  made.length = tree.length - 1;
   return made;
 }
 

@@ -29,17 +29,14 @@ async function run(config, wire, channel) {
   const exchange = new Exchange(client, references, watched);
   const waiting = new Waiting(client, exchange, notes, config.call_seconds);
   const lent = new Lent(client, references, notes, (...end) => exchange.settle(...end));
-  Object.assign(references, { exchange, lent, waiting });
+  Object.assign(references, { exchange, lent, waiting, loadAgain });
   Object.assign(client.peer, {
     asked: processCheck(client),
     answered: () => waiting.goOn(),
     calledBack: (...parts) => lent.answer(...parts),
     exported,
     lost: (error) => waiting.lost(error),
-    revived() {
-      references.forget();
-      loadAgain();
-    },
+    revived: () => references.forget(),
   });
   bindLinks(exchange);
   bindTests({ client, watched, waiting, seconds: config.test_seconds });

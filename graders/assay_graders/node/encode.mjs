@@ -136,8 +136,7 @@ export class Encoder {
     const items = ["a"];
     for (let at = 0; at < value.length; at++) {
       this.holder = undefined;
-      const own = p.descriptorOf(value, at);
-      items[at + 1] = own === undefined ? ["h"] : this.tree(own.value);
+      items[at + 1] = p.hasOwn(value, at) ? this.tree(value[at]) : ["h"];
     }
     const named = namedKeys(value);
     return named.length === 0 ? items : this.#entries(["A", items], value, named);

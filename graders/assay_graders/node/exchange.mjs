@@ -5,7 +5,14 @@ import { Scope } from "./kinds.mjs";
 import * as p from "./primordials.mjs";
 import * as words from "./words.mjs";
 
+const { isPromise } = p.types;
+const ITERATOR = function () {};
+ITERATOR.prototype = Object.getPrototypeOf(Object.getPrototypeOf([][Symbol.iterator]()));
 const ITERATION = new Set([Symbol.iterator, Symbol.asyncIterator, "next", "done", "return"]);
+
+const SEARCHES = new Set([
+  ...["includes", "indexOf", "lastIndexOf", "startsWith", "endsWith", "localeCompare"],
+]);
 
 export class Exchange {
   #references;
@@ -23,6 +30,10 @@ export class Exchange {
     return this.#references.isCandidates(value);
   }
 
+  isArray(target) {
+    return this.#references.recordOf(target).isArray === true;
+  }
+
   // Which exchange brought or sent a copy; objects of one exchange are told apart rightly.
   exchangeOf(value) {
     return this.#crossed.get(value);
@@ -36,6 +47,9 @@ export class Exchange {
     );
     const value = this.#ask(words.GET, target, [key], (tree, decoder) => decoder.value(tree));
     this.#references.foundAt(value, target, key);
+    // What is searched for may be an expected value. A list or a text would be a copy here.
+    const isSearch = SEARCHES.has(key) && !this.#modules.has(target);
+    if (isSearch && typeof value === "function") throw this.client.refuse("contains");
     return value;
   }
 
@@ -193,7 +207,7 @@ export class Exchange {
     for (const value of [owner, ...values]) this.#watched.addArgument(note, this.client, value);
     for (const sent of scope.objects) this.#crossed.set(sent, scope);
     const decoder = this.#references.decoder(scope);
-    const taken = (tree, changes) => {
+    const taken = (isResult) => (tree, changes) => {
       if (!p.isArray(changes)) throw new WireFault("no list of changes");
       if (changes.length > 0) {
         this.#use("write-back");
@@ -204,10 +218,12 @@ export class Exchange {
       for (let at = count; at < scope.objects.length; at++) {
         this.#crossed.set(scope.objects[at], scope);
       }
+      const isObject = isResult && this.isCandidates(result) && !isPromise(result);
+      if (isObject && !ofIterators(result)) this.#use("attributes");
       if (!values.includes(result) && result !== owner) this.#watched.addResult(note, result);
       return result;
     };
-    return this.client.request(word, parts, taken, taken);
+    return this.client.request(word, parts, taken(true), taken(false));
   }
 
   #tree(value, scope) {
@@ -224,6 +240,9 @@ export class Exchange {
     return value;
   }
 }
+
+// Whether an object is one that only gives its items.
+const ofIterators = (value) => value instanceof ITERATOR;
 
 function readOwn(part, decoder) {
   if (!p.isArray(part) || part.length !== 3 || !p.isArray(part[2]) || part[2].length > 1) {

@@ -7,6 +7,7 @@ const REFUSED = "assay-refused:";
 let resolution;
 let port;
 let asked = 0;
+let refusals = 0;
 const waiting = new Map();
 
 // In the loader's own thread.
@@ -52,18 +53,23 @@ export function hooksHere(paths, answer) {
 function decided(specifier, { parentURL }) {
   if (specifier.startsWith(REFUSED)) return undefined;
   const { url, refused } = resolution.imported(specifier, parentURL);
-  if (refused !== undefined) return { url: `${REFUSED}${refused}`, shortCircuit: true };
+  if (refused !== undefined) return refusal(refused);
   return url === undefined ? undefined : { url, format: "module", shortCircuit: true };
 }
 
 function allowed(found) {
   if (resolution.isAllowed(found.url) || found.url.startsWith("file:///assay/")) return found;
-  return { url: `${REFUSED}code`, shortCircuit: true };
+  return refusal("code");
+}
+
+// Each has a place of its own, since what has been loaded is not loaded again.
+function refusal(code) {
+  return { url: `${REFUSED}${code}#${++refusals}`, format: "module", shortCircuit: true };
 }
 
 // What the main thread has to say what a module is: a refusal's code, or the candidate's URL.
 function questionOf(url) {
-  if (url.startsWith(REFUSED)) return { refused: url.slice(REFUSED.length) };
+  if (url.startsWith(REFUSED)) return { refused: url.slice(REFUSED.length).split("#")[0] };
   if (url.startsWith("file:") && resolution.isCandidates(url)) return { url };
   return undefined;
 }

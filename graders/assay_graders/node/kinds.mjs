@@ -59,7 +59,7 @@ export function kindOf(value, functions) {
   const proto = p.getPrototypeOf(value);
   if (proto === null) return isPlain(value, functions) ? "O" : "";
   if (proto === OBJECT) return isPlain(value, functions) ? "o" : "";
-  if (proto === ARRAY) return p.isArray(value) && isPlain(value, true, true) ? "a" : "";
+  if (proto === ARRAY) return p.isArray(value) && isList(value) ? "a" : "";
   const view = p.mapGet(VIEW_NAMES, proto);
   if (view !== undefined) return p.types.isTypedArray(value) ? view : "";
   if (proto === MAP) return p.types.isMap(value) && isBare(value) ? "m" : "";
@@ -72,17 +72,31 @@ export function kindOf(value, functions) {
 
 const isBare = (value, own = 0) => p.ownKeys(value).length === own;
 
-// Only data under names, as an object literal makes it; of an array, `length` besides. Functions
-// among them need their `this`, so that who sends them says whether they count as data.
-function isPlain(value, functions, isList = false) {
+// Only data under names, as an object literal makes it. Functions among them need their `this`, so
+// that who sends them says whether they count as data.
+function isPlain(value, functions) {
   const keys = p.ownKeys(value);
   for (let at = 0; at < keys.length; at++) {
-    if (typeof keys[at] === "symbol") return false;
-    const own = p.descriptorOf(value, keys[at]);
-    if (!("value" in own) || (!functions && typeof own.value === "function")) return false;
-    if (!own.enumerable && !(isList && keys[at] === "length")) return false;
+    if (!isNamedData(value, keys[at])) return false;
+    if (!functions && typeof value[keys[at]] === "function") return false;
   }
   return true;
+}
+
+// Items, and only data under names beside them.
+function isList(value) {
+  const keys = p.ownKeys(value);
+  for (let at = keys.length - 1; at >= 0; at--) {
+    if (typeof keys[at] === "string" && isIndex(keys[at])) return true;
+    if (keys[at] !== "length" && !isNamedData(value, keys[at])) return false;
+  }
+  return true;
+}
+
+function isNamedData(value, key) {
+  if (typeof key === "symbol") return false;
+  const own = p.descriptorOf(value, key);
+  return own.enumerable && "value" in own;
 }
 
 const isIndex = (key) => p.matches(WHOLE, key) && +key <= LAST_INDEX;

@@ -144,7 +144,7 @@ export class Lent {
         if (!isFulfilled) this.failed(result);
         this.#settle(token, isFulfilled, result);
       });
-    if (isNew) p.then(value, tell(true), tell(false));
+    if (isNew) p.promiseThen(value, tell(true), tell(false));
     return ["#", "P", token];
   }
 }

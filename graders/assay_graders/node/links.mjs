@@ -39,8 +39,10 @@ export function fail(number) {
 
 // What `require` of the candidate's module gives.
 export function required(path) {
-  if (!linked.has(path)) linked.set(path, { value: exchange.required(path), isRequired: true });
-  return linked.get(path).value;
+  if (!linked.has(path)) {
+    linked.set(path, { values: [exchange.required(path)], isRequired: true });
+  }
+  return linked.get(path).values[0];
 }
 
 // Exports that changed, as the worker tells them; throws WireFault.
@@ -56,15 +58,18 @@ export function exported(changes) {
   }
 }
 
-// Loads everything again in a fresh worker.
-export function loadAgain() {
-  for (const [key, link] of linked) {
-    if (link.isRequired) exchange.required(key, link.value);
-    else {
-      const exports = exchange.imported(key, link.values);
-      exports.forEach(({ value }, at) => at < link.values.length && set(link, at, value));
-    }
+// Loads the module again whose export a value is, in a worker that has not loaded it; whether
+// there is such a module.
+export function loadAgain(value) {
+  const found = [...linked].find(([, link]) => link.values.includes(value));
+  if (found === undefined) return false;
+  const [key, link] = found;
+  if (link.isRequired) exchange.required(key, value);
+  else {
+    const exports = exchange.imported(key, link.values);
+    exports.forEach((made, at) => at < link.values.length && set(link, at, made.value));
   }
+  return true;
 }
 
 function set(link, at, value) {

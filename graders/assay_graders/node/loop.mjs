@@ -19,7 +19,7 @@ export class Loop {
 
   // Has the end of a promise told to the driver in time.
   watch(promise, number) {
-    p.then(
+    p.promiseThen(
       promise,
       (value) => this.#settle(number, true, value),
       (error) => this.#settle(number, false, error),

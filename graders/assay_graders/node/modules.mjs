@@ -5,13 +5,14 @@ import { MessageChannel } from "node:worker_threads";
 
 import { hooksHere } from "./hooks.mjs";
 import { required, sourceOf } from "./links.mjs";
+import { notes } from "./notes.mjs";
 import { refusedPart, Resolution } from "./resolution.mjs";
 import testing from "./testing.mjs";
 
 export function installModules(paths, client) {
   const answer = ({ url, refused }) => {
     if (url !== undefined) return sourceOf(url);
-    const { message } = client.refuse(refused, true);
+    const { message } = notes.refuse(refused);
     return `throw new Error(${JSON.stringify(message)});`;
   };
   if (typeof Module.registerHooks === "function") Module.registerHooks(hooksHere(paths, answer));

@@ -118,7 +118,16 @@ export class Notes {
 
   // A loss concerns whatever is running.
   lose(code) {
-    for (const note of [this.current, ...this.#inProgress]) note.lost ||= code;
+    for (const note of this.#concerned()) note.lost ||= code;
+  }
+
+  // A refusal of what some test does, where it is not known which one.
+  refuse(code) {
+    return [...this.#concerned()].map((note) => note.refuse(code, true))[0];
+  }
+
+  #concerned() {
+    return this.#inProgress.size === 0 ? [this.current] : this.#inProgress;
   }
 }
 

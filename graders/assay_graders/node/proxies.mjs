@@ -100,10 +100,10 @@ function proxied(handler) {
   return handler.proxy;
 }
 
-// An object of the candidate's.
-export function objectProxy(exchange, proto, isArray) {
-  const target = Object.setPrototypeOf(isArray ? [] : {}, proto);
-  return proxied(new Handler(exchange, target));
+// An object of the candidate's. It never is an array here: what compares arrays reads their
+// length more than once, and nothing makes the other side give the same answer twice.
+export function objectProxy(exchange, proto) {
+  return proxied(new Handler(exchange, Object.create(proto)));
 }
 
 // A function, which may construct.

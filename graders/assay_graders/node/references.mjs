@@ -23,6 +23,7 @@ export class References {
   exchange;
   lent;
   waiting;
+  loadAgain;
 
   constructor(client, nan) {
     this.#client = client;
@@ -153,8 +154,10 @@ export class References {
 
   #findAgain(record, value) {
     const { way } = record;
-    if (way === undefined) throw this.#client.refuse("stale");
-    this.exchange.again(way.holder, way.key, value);
+    if (!this.loadAgain(value)) {
+      if (way === undefined) throw this.#client.refuse("stale");
+      this.exchange.again(way.holder, way.key, value);
+    }
     if (record.generation !== this.#client.generation) throw this.#client.refuse("stale");
   }
 
@@ -185,7 +188,9 @@ export class References {
   object([, , number, proto, isArray], known) {
     const parent = this.prototype(proto);
     if (known !== undefined) return known;
-    return this.#register("o", number, objectProxy(this.exchange, parent, isArray === true));
+    const made = this.#register("o", number, objectProxy(this.exchange, parent));
+    this.#records.get(made).isArray = isArray === true;
+    return made;
   }
 
   function([, , number, name, length, proto], known) {

@@ -43,9 +43,9 @@ export function fileFailed(error) {
 
 function outcome(type, data, note) {
   if (note !== undefined && note.unfit.size > 0) return "unsupported";
-  if (type === "test:fail") return "failed";
   if (data.todo !== undefined && data.todo !== false) return "xfailed";
   if (data.skip !== undefined && data.skip !== false) return "skipped";
+  if (type === "test:fail") return "failed";
   return note === undefined ? "error" : note.isClean ? "passed" : "failed";
 }
 

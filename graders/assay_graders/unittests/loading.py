@@ -7,6 +7,8 @@ test has put under its name.
 
 from __future__ import annotations
 
+import ast
+import importlib
 import importlib.machinery
 import importlib.util
 import os
@@ -14,9 +16,12 @@ import sys
 import types
 import unittest
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 __all__ = ["LoadedTest", "TestFiles"]
 
+_NAMED_BY_THEMSELVES = frozenset({"doctest", "unittest.case", "unittest.loader"})
+"""Modules whose classes say nothing of the tests that they run."""
 _NO_TESTS = (unittest.TestCase, unittest.FunctionTestCase)
 
 
@@ -63,33 +68,59 @@ class TestFiles:
         parent = name.rpartition(".")[0]
         if parent:
             importlib.import_module(parent)
-        module = self._imported(name)
-        if "load_tests" in vars(module):
-            raise UnsupportedFile("load_tests is not supported")
+        reader = importlib.machinery.SourceFileLoader(name, self.files[name])
+        has_protocol = _defines_load_tests(reader.get_data(reader.path))
+        module = _imported(reader)
         loader = unittest.TestLoader()
-        found = []
-        for kind in _classes(module):
-            names: Sequence[str] = loader.getTestCaseNames(kind)
-            if not names and hasattr(kind, "runTest"):
-                names = ["runTest"]
-            for method in names:
-                found.append(
-                    LoadedTest(f"{name}.{kind.__qualname__}.{method}", method, kind(method))
-                )
-        return found
-
-    def _imported(self, name: str) -> types.ModuleType:
-        spec = importlib.util.spec_from_file_location(name, self.files[name])
-        if spec is None or spec.loader is None:
-            raise UnsupportedFile("not a module")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-        return module
+        tests: Any = [loader.loadTestsFromTestCase(kind) for kind in _classes(module)]
+        planned = vars(module).get("load_tests")
+        if planned is not None:
+            if not has_protocol or not _is_from(planned, reader.path):
+                raise UnsupportedFile("load_tests is not this file's own function")
+            tests = planned(loader, unittest.TestSuite(tests), None)
+        return [_loaded(name, case) for case in _flat(tests)]
 
 
 class UnsupportedFile(Exception):
     """A test file asks for what this runner does not do."""
+
+
+def _imported(reader: importlib.machinery.SourceFileLoader) -> types.ModuleType:
+    """The module, always from its file: code under test may have put one under its name."""
+    spec = importlib.machinery.ModuleSpec(reader.name, reader, origin=reader.path)
+    spec.has_location = True
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[reader.name] = module
+    reader.exec_module(module)
+    return module
+
+
+def _defines_load_tests(source: bytes) -> bool:
+    """Whether a file itself has the function: code that it imports may put one there."""
+    return any(
+        isinstance(part, ast.FunctionDef) and part.name == "load_tests"
+        for part in ast.parse(source).body
+    )
+
+
+def _is_from(function: Any, file: str) -> bool:
+    return isinstance(function, types.FunctionType) and function.__code__.co_filename == file
+
+
+def _flat(tests: Any) -> Iterator[unittest.TestCase]:
+    if isinstance(tests, unittest.TestCase):
+        yield tests
+    else:
+        for part in tests:
+            yield from _flat(part)
+
+
+def _loaded(module: str, case: unittest.TestCase) -> LoadedTest:
+    kind, method = type(case), case._testMethodName
+    own = f"{kind.__qualname__}.{method}"
+    if kind.__module__ in _NAMED_BY_THEMSELVES:
+        own = case.id()
+    return LoadedTest(f"{module}.{own}", method, case)
 
 
 def _dotted(path: str) -> str:

@@ -24,13 +24,13 @@ _UNFINISHED = (inspect.isawaitable, inspect.isgenerator, inspect.isasyncgen)
 
 
 class TestRun:
-    """`around()` encloses each test and fixture and gives what is to be noted of it.
+    """`around(function)` encloses each test and fixture and gives what is to be noted of it.
 
     `subtests` are the ids of tests whose sub-tests are results of their own.
     """
 
     def __init__(
-        self, around: Callable[[], AbstractContextManager[Any]], subtests: Iterable[str]
+        self, around: Callable[[Any], AbstractContextManager[Any]], subtests: Iterable[str]
     ) -> None:
         self.ran: list[Ran] = []
         self._around = around
@@ -87,17 +87,19 @@ class TestRun:
                 setattr(test.case, test.name, _must_run(method))
             test.case(Outcomes(ran, test.case, sub if ran.id in self._subtests else None))
 
-        notes, failure = self._enclosed(run)
+        notes, failure = self._enclosed(run, getattr(test.case, test.name))
         if failure is not None:
             ran.saw(*failure)
         for each in (ran, *own):
             each.notes += notes
         self.ran += own
 
-    def _enclosed(self, function: Callable[[], Any]) -> tuple[list[Any], tuple[str, str] | None]:
+    def _enclosed(
+        self, function: Callable[[], Any], method: Any = None
+    ) -> tuple[list[Any], tuple[str, str] | None]:
         notes: list[Any] = []
         try:
-            with self._around() as noted:
+            with self._around(method or function) as noted:
                 notes.append(noted)
                 function()
         except unittest.SkipTest:

@@ -191,6 +191,15 @@ _PLACES: dict[str, tuple[str, str, Callable[[Any], list[Any] | None], Callable[.
         lambda v: [list(v), v.maxlen],
         lambda k, items, most: k(_is(list, items), most),
     ),
+    "splitted": ("urllib.parse", "SplitResult", list, _call),
+    "parsed": ("urllib.parse", "ParseResult", list, _call),
+    "moment": ("time", "struct_time", list, lambda k, *fields: k(fields)),
+    "match": ("difflib", "Match", list, _call),
+    **{
+        name.lower(): ("ipaddress", name, lambda v: [str(v)], lambda k, text: k(_is(str, text)))
+        for kind in ("Address", "Interface", "Network")
+        for name in (f"IPv4{kind}", f"IPv6{kind}")
+    },
     "uuid": ("uuid", "UUID", lambda v: [v.int], lambda k, number: k(int=_is(int, number))),
 }
 _TAGS = {(place[0], place[1]): tag for tag, place in _PLACES.items()} | {

@@ -1,0 +1,163 @@
+"""One control group: it bounds what a jail holds, and counts what the kernel killed for it.
+
+The bound is on everything in the jail together: processes and file systems in memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from attrs import frozen
+
+from assay.api import Limits, OutcomeStatus
+from assay_sandbox.guard import Reached
+
+__all__ = ["SUPERVISOR_PROCESSES", "Group"]
+
+SUPERVISOR_PROCESSES = 4
+"""nsjail, the init, and what each forks for a moment."""
+
+UNLIMITED = -1
+THIS_THREAD = 0
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class Process(Protocol):
+    """A started process, as subprocess has it."""
+
+    pid: int
+
+    def kill(self) -> None: ...
+
+    def wait(self) -> int: ...
+
+
+Spawned = TypeVar("Spawned", bound=Process)
+
+
+@frozen
+class _Files:
+    """Names of what is read and written, by version."""
+
+    limit: str
+    swap: str
+    peak: str
+    events: str
+
+
+FILES: Mapping[int, _Files] = {
+    1: _Files(
+        "memory.limit_in_bytes",
+        "memory.memsw.limit_in_bytes",
+        "memory.max_usage_in_bytes",
+        "memory.oom_control",
+    ),
+    2: _Files("memory.max", "memory.swap.max", "memory.peak", "memory.events"),
+}
+
+
+class Group:
+    """A group that exists; as a guard it tells when the kernel killed for memory.
+
+    `memory` and `pids` are its folders, one and the same in version 2. `room` is what a jail
+    may hold beyond a command's own memory: its file systems, and the init.
+    """
+
+    interval = 0.05
+
+    def __init__(
+        self, version: int, memory: Path, pids: Path, room: int, layer: str = "cgroup"
+    ) -> None:
+        self.folders = tuple(dict.fromkeys((memory, pids)))
+        self.layer = layer
+        self._version, self._memory, self._pids, self._room = version, memory, pids, room
+        self._files = FILES[version]
+        self._killed, self._highest = 0, 0
+
+    def start(self, spawn: Callable[[], Spawned]) -> Spawned:
+        """Start a process in the group; what it starts is in it too. Raises OSError.
+
+        Moving a process makes the kernel wait for all processors, some milliseconds for each
+        hierarchy. In version 1 a thread that ends afterwards goes there first, which is free.
+        """
+        if self._version == 2:
+            spawned = spawn()
+            try:
+                _write(self._memory / "cgroup.procs", spawned.pid)
+            except OSError:
+                spawned.kill()
+                spawned.wait()
+                raise
+            return spawned
+        with ThreadPoolExecutor(1, "assay-jail-start") as pool:
+            for folder in self.folders:
+                pool.submit(_write, folder / "tasks", THIS_THREAD).result()
+            return pool.submit(spawn).result()
+
+    def begin(self, limits: Limits) -> None:
+        """Bound what runs next, and count for it alone; raises OSError."""
+        most = limits.memory + self._room
+        swap = self._memory / self._files.swap
+        if self._version == 1:
+            # Memory with swap is never bounded below memory alone, so it makes way first.
+            with contextlib.suppress(FileNotFoundError):
+                _write(swap, UNLIMITED)
+            _write(self._memory / self._files.peak, 0)
+        _write(self._memory / self._files.limit, most)
+        with contextlib.suppress(FileNotFoundError):
+            _write(swap, most if self._version == 1 else 0)
+        _write(self._pids / "pids.max", limits.processes + SUPERVISOR_PROCESSES)
+        self._killed, self._highest = self._kills(), self._read_highest()
+
+    def bounds(self, limits: Limits) -> bool:
+        """Whether the kernel says that it holds these limits."""
+        try:
+            held = (self._memory / self._files.limit).read_text().strip()
+        except OSError:
+            return False
+        return held == str((limits.memory + self._room) // PAGE * PAGE)
+
+    def reached(self) -> Reached | None:
+        """Whether the kernel killed a process of the jail since `begin`."""
+        if self._kills() > self._killed:
+            return Reached(OutcomeStatus.MEMORY_LIMIT, "memory", self.layer)
+        return None
+
+    def peak(self) -> int:
+        """Most bytes held together since `begin`; 0 where the kernel does not say."""
+        highest = self._read_highest()
+        return highest if highest > self._highest else 0
+
+    def kill(self) -> None:
+        """Kill every process in it but this one, a thread of which may have started it."""
+        pids: set[int] = set()
+        for folder in self.folders:
+            with contextlib.suppress(OSError):
+                pids |= {int(pid) for pid in (folder / "cgroup.procs").read_text().split()}
+        for pid in pids - {os.getpid()}:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+
+    def _kills(self) -> int:
+        with contextlib.suppress(OSError):
+            for line in (self._memory / self._files.events).read_text().splitlines():
+                name, _, value = line.partition(" ")
+                if name == "oom_kill":
+                    return int(value)
+        return self._killed
+
+    def _read_highest(self) -> int:
+        try:
+            return int((self._memory / self._files.peak).read_text())
+        except OSError:
+            return 0
+
+
+def _write(path: Path, value: int) -> None:
+    path.write_text(f"{value}\n")

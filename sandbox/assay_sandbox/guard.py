@@ -1,0 +1,55 @@
+"""Guards: what watches a running command for a limit that holds for a whole jail."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+from attrs import frozen
+
+from assay.api import Limits, OutcomeStatus
+
+__all__ = ["Guard", "Reached", "Watch"]
+
+
+@frozen
+class Reached:
+    """A limit that was reached, how that ends the command, and the layer that found it."""
+
+    status: OutcomeStatus
+    limit: str
+    layer: str
+
+
+class Guard(Protocol):
+    """Looked at by the supervisor every `interval` seconds while a command runs."""
+
+    interval: float
+
+    def begin(self, limits: Limits) -> None:
+        """A command starts; what came before does not count for it."""
+        ...
+
+    def reached(self) -> Reached | None:
+        """The limit that was reached since then."""
+        ...
+
+    def peak(self) -> int:
+        """Most bytes of memory that it saw held together; 0 for none."""
+        ...
+
+
+class Watch:
+    """Looks at a guard no more often than it asks for."""
+
+    def __init__(self, guard: Guard) -> None:
+        self.guard = guard
+        self._next = 0.0
+
+    def look(self) -> Reached | None:
+        """The limit that was reached, if it is time to look."""
+        now = time.monotonic()
+        if now < self._next:
+            return None
+        self._next = now + self.guard.interval
+        return self.guard.reached()

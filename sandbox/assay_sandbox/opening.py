@@ -1,0 +1,32 @@
+"""From a plan and a layout to a live session that was found to be what was asked for."""
+
+from __future__ import annotations
+
+from assay.api import JailSpec, Network, SandboxFailed
+from assay_sandbox.configuration import LaunchPlan
+from assay_sandbox.disk import DiskUse
+from assay_sandbox.launch import launch
+from assay_sandbox.layout import Layout, disk_bound, memory_room
+from assay_sandbox.memory import open_hold
+from assay_sandbox.mounted import check_mounts
+from assay_sandbox.session import JailSession
+
+__all__ = ["open_session"]
+
+
+def open_session(plan: LaunchPlan, spec: JailSpec, layout: Layout) -> JailSession:
+    """Start a jail and check its own view of itself; raises SandboxFailed, and then it is gone."""
+    hold = open_hold(plan.memory, spec.limits, memory_room(spec))
+    jail = launch(plan, layout, hold, loopback=spec.network is Network.LOOPBACK)
+    try:
+        mounts, inside = jail.handshake()
+        if inside != plan.ids:
+            raise SandboxFailed("ids", "the init runs as another user than planned")
+        check_mounts(mounts, layout.expected)
+        trees, most = disk_bound(spec)
+        if trees:
+            jail.guards += (DiskUse(jail.init_pid, trees, most),)
+    except BaseException:
+        jail.close()
+        raise
+    return JailSession(jail, spec, plan.ids)

@@ -1,0 +1,1 @@
+"""What runs inside jails, handed over as text; the host never imports it."""

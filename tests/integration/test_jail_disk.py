@@ -1,0 +1,75 @@
+"""What a jail may write into a workspace: bounded in bytes and entries, hidden ones too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import attrs
+import pytest
+from support.jail import limits, python, session, shell, workspace
+
+from assay.api import Outcome, OutcomeStatus, Profile
+from assay_sandbox.disk import Held, measure
+
+MIB = 1024**2
+MOST = 16 * MIB
+
+PLAIN = "open(f'{n}', 'wb').write(bytes(1024**2))"
+DEEP = "os.makedirs('d/' * 60, exist_ok=True); open('d/' * 60 + str(n), 'wb').write(bytes(1024**2))"
+LOCKED = "os.mkdir(f'{n}'); open(f'{n}/f', 'wb').write(bytes(1024**2)); os.chmod(f'{n}', 0)"
+UNLINKED = "held.append(open('gone', 'wb')); held[-1].write(bytes(1024**2)); os.unlink('gone')"
+
+
+def write(step: str, pause: float = 0.004) -> Outcome:
+    """Repeat a step in a small workspace, for as long as the jail lets it."""
+    source = (
+        f"import os, time\nheld = []\nfor n in range(4000):\n    {step}\n    time.sleep({pause})\n"
+    )
+    with workspace() as mount:
+        small = attrs.evolve(mount, size=MOST)
+        with session(profile=Profile.AGENT, mounts=(small,), cwd="/workspace") as jail:
+            outcome = jail.run(python(source, limits=limits(wall=20.0)))
+            after = jail.run(shell("echo alive"))
+        assert after.status in (OutcomeStatus.EXITED, OutcomeStatus.DISK_LIMIT)
+        for locked in Path(mount.source).iterdir():
+            if not locked.stat().st_mode & 0o700:
+                locked.chmod(0o700)
+    return outcome
+
+
+@pytest.mark.parametrize("step", [PLAIN, DEEP, LOCKED, UNLINKED])
+def test_a_workspace_is_bounded_however_it_is_filled(step: str) -> None:
+    outcome = write(step)
+    assert outcome.status is OutcomeStatus.DISK_LIMIT
+    assert outcome.enforced_by == {"disk": "watchdog"}
+    assert outcome.exit_code is None
+
+
+def test_a_workspace_within_its_bound_is_left_alone() -> None:
+    source = "for n in range(200): open('same', 'wb').write(bytes(n * 1024))\nprint('done')"
+    with workspace() as mount:
+        small = attrs.evolve(mount, size=MOST)
+        with session(profile=Profile.AGENT, mounts=(small,), cwd="/workspace") as jail:
+            outcome = jail.run(python(source))
+    assert (outcome.status, outcome.stdout.text()) == (OutcomeStatus.EXITED, "done\n")
+
+
+def test_a_tree_is_measured_without_leaving_it(tmp_path: Path) -> None:
+    tree, outside = tmp_path / "tree", tmp_path / "outside"
+    (tree / "sub").mkdir(parents=True)
+    outside.mkdir()
+    (outside / "large").write_bytes(bytes(MIB))
+    (tree / "file").write_bytes(bytes(8192))
+    (tree / "sub/link").symlink_to(outside)
+    (tree / "sparse").touch()
+    with (tree / "sparse").open("r+b") as sparse:
+        sparse.truncate(1024**4)
+    held = measure(str(tree), Held(MIB, 100))
+    assert held.entries == 4
+    assert 8192 <= held.size < 64 * 1024
+    assert measure(str(tree), Held(MIB, 2)).entries == 3
+    deep = tree
+    for _ in range(300):
+        deep /= "d"
+        deep.mkdir()
+    assert 200 < measure(str(tree), Held(MIB, 1000)).entries < 300
