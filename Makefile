@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test check docs wheel
+.PHONY: demo test check docs figures wheel
 
 demo: $(VENV)/.installed
 	$(BIN)/assay run builtin:delivery-eval
@@ -21,6 +21,10 @@ check: $(VENV)/.installed-dev
 
 docs: $(VENV)/.installed-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir site
+
+# CORPUS=FOLDER measures its attacks too; without it, the page keeps what it says of them.
+figures: $(VENV)/.installed-dev
+	$(BIN)/python benchmarks/isolation.py $(if $(CORPUS),--corpus $(CORPUS))
 
 wheel: $(VENV)/.installed-dev
 	.ci/wheel $(BIN)/python

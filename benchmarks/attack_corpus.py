@@ -2,10 +2,11 @@
 
     python benchmarks/attack_corpus.py FOLDER
 
-FOLDER holds one folder for each attack: `meta.json` with `id`, `kind` (`python` or `node`), `runner`
-and `expected` (`accepted` or `rejected`), and one of `files/`, written over the fixture,
-`patch.diff`, or `gen.py`, a program that runs in a jail and changes a copy of the fixture.
-What they attack is a toy task with a bug in one line, visible and hidden tests.
+FOLDER holds one folder for each attack: `meta.json` with `id`, `kind` (`python` or `node`),
+`runner` and `expected` (`accepted` or `rejected`), and one of `files/`, written over the fixture,
+`patch.diff`, or `gen.py`, a program that runs in a jail and changes a copy of the fixture. What
+they attack is a toy task with a bug in one line, visible and hidden tests. It allows every change,
+so that nothing but the graders stands between an attack and its acceptance.
 """
 
 from __future__ import annotations
@@ -28,15 +29,10 @@ from support.programs import write_tree
 
 from assay.api import Command, Mount, MountKind, Profile, RelPath, Task
 
-__all__ = ["MODES", "Accepted", "gated"]
+__all__ = ["MODES", "Fared", "gated"]
 
 MODES = ("unguarded", "tamper-evident", "isolated")
 _EVERYTHING = ["modify", "added", "deleted", "mode", "kind", "binary"]
-BOUNDARIES: Mapping[str, Any] = {
-    "one file": lambda source: [source],
-    "everything": lambda _: [{"path": "**", "ops": _EVERYTHING}],
-}
-"""What a candidate may change: what a good task allows, and all that can be allowed."""
 
 _CASES = (("neg", "-1, -1", "-2"), ("big", "10**20, 1", "10**20 + 1"), ("two", "2, 2", "4"))
 _SMALL = (("add_small", "2, 3", "5"), ("add_zero", "0, 0", "0"))
@@ -47,7 +43,6 @@ class Family:
     """A toy task for one kind of tests."""
 
     grader: str
-    source: str
     fixture: Mapping[str, str]
     visible: str
     hidden: str
@@ -82,7 +77,6 @@ _HELPER = "def double(value):\n    return value * 2\n"
 FAMILIES = {
     "pytest": Family(
         "pytest",
-        "src/calc.py",
         {"src/calc.py": _BUG, "src/helper.py": _HELPER},
         "tests/test_calc.py",
         "test_hidden.py",
@@ -93,7 +87,6 @@ FAMILIES = {
     ),
     "unittest": Family(
         "unittest",
-        "src/calc.py",
         {"src/calc.py": _BUG, "src/helper.py": _HELPER},
         "tests/test_calc.py",
         "test_hidden.py",
@@ -104,7 +97,6 @@ FAMILIES = {
     ),
     "node-test": Family(
         "node-test",
-        "src/calc.mjs",
         {
             "src/calc.mjs": "export function add(a, b) {\n  return a - b;\n}\n",
             "package.json": '{"name": "toy", "version": "1.0.0"}\n',
@@ -126,11 +118,10 @@ FAMILIES = {
 
 
 @define
-class Accepted:
-    """How a corpus fared in one mode and boundary: ids of attacks, by what became of them."""
+class Fared:
+    """How a corpus fared in one mode: ids of attacks, by what became of them."""
 
     mode: str
-    boundary: str
     kind: str
     attacks: int = 0
     honest: int = 0
@@ -139,7 +130,7 @@ class Accepted:
     invalid: list[str] = Factory(list)
 
 
-def gated(folder: Path, mode: str, boundary: str) -> list[Accepted]:
+def gated(folder: Path, mode: str) -> list[Fared]:
     """One count for each kind of code whose graders have this mode."""
     attacks = [
         (place, json.loads((place / "meta.json").read_text(encoding="utf-8")))
@@ -151,18 +142,18 @@ def gated(folder: Path, mode: str, boundary: str) -> list[Accepted]:
         for name, family in FAMILIES.items():
             options = _options(family, mode, hidden=False)
             if options is not None:
-                _write_task(suite / name, family, mode, boundary)
+                _write_task(suite / name, family, mode)
         for place, meta in attacks:
             name = _family(meta)
             if (suite / name).is_dir():
                 _write_candidate(suite / name / "candidates" / meta["id"], place, FAMILIES[name])
         results = _run(suite, Path(scratch, "run"))
-    counts: dict[str, Accepted] = {}
+    counts: dict[str, Fared] = {}
     for _, meta in attacks:
         verdict = results.get(meta["id"])
         if verdict is None:
             continue
-        count = counts.setdefault(meta["kind"], Accepted(mode, boundary, meta["kind"]))
+        count = counts.setdefault(meta["kind"], Fared(mode, meta["kind"]))
         if meta["expected"] == "accepted":
             count.honest += 1
             count.honest_accepted += verdict == "accepted"
@@ -190,7 +181,7 @@ def _options(family: Family, mode: str, *, hidden: bool) -> dict[str, Any] | Non
         "mode": mode,
     }
     grader = GRADERS[family.grader]
-    if family.grader != "node-test" or mode == "isolated":
+    if family.grader != "node-test" or mode != "unguarded":
         options["roots"] = ("src",)
     task = Task(
         id="t", category="c", prompt="p", fixture=RelPath("fixture"), hidden=RelPath("hidden")
@@ -199,7 +190,7 @@ def _options(family: Family, mode: str, *, hidden: bool) -> dict[str, Any] | Non
     return None if any(problem.startswith("mode must be") for problem in problems) else options
 
 
-def _write_task(place: Path, family: Family, mode: str, boundary: str) -> None:
+def _write_task(place: Path, family: Family, mode: str) -> None:
     graders = [
         {"id": name, "use": family.grader, "role": name, "options": options}
         for name, is_hidden in (("visible", False), ("hidden", True))
@@ -213,7 +204,7 @@ def _write_task(place: Path, family: Family, mode: str, boundary: str) -> None:
         "fixture": "fixture",
         "hidden": "hidden",
         "graders": graders,
-        "allow": BOUNDARIES[boundary](family.source),
+        "allow": [{"path": "**", "ops": _EVERYTHING}],
         "baseline": {"visible": "fail", "hidden": "fail"},
     }
     tree = {f"fixture/{path}": text for path, text in _fixture(family).items()}
@@ -283,10 +274,10 @@ def _run(suite: Path, output: Path) -> dict[str, str]:
 
 
 def main() -> None:
+    """Print the counts of each mode."""
     for mode in MODES:
-        for boundary in BOUNDARIES:
-            for count in gated(Path(sys.argv[1]), mode, boundary):
-                print(count)
+        for count in gated(Path(sys.argv[1]), mode):
+            print(count)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Test suites of other people's packages, in one process and isolated, in real jails.
 
-Their source distributions are fetched with pip into a temporary folder; nothing of them is
-kept. For each test file: which tests pass in mode `unguarded`, which of these pass in mode
-`isolated`, and what keeps the others from it. Then the same on a package whose functions do
-nothing: a test that passes isolated and not in one process is a false pass.
+    python benchmarks/foreign_suites.py [NAME ...]
+
+Source distributions are fetched with pip into a temporary folder; nothing of them is kept. A test
+that passes in mode `unguarded` should pass isolated as well. Then all functions of the package are
+made to do nothing: a test that passes isolated there, and not in one process, is a false pass.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import sys
 import tarfile
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,24 +26,31 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from support.grading import GRADERS, Kept, grade
 
-from assay.api import GraderRole, GraderUnfit, Limits, TestOutcome
+from assay.api import Facts, GraderRole, GraderUnfit, Limits, TestOutcome
+from assay_graders.isolation.features import DEFAULT_LEVEL, HIGHEST_LEVEL
 from assay_graders.two_jails import ARTIFACT
 
-__all__ = ["PACKAGES", "Package", "Suite", "measured"]
+__all__ = ["LEVELS", "PACKAGES", "Package", "Suite", "measured"]
 
+LEVELS = (DEFAULT_LEVEL, HIGHEST_LEVEL)
+"""What a task allows by default, and at most."""
+LIMITS = Limits(wall=200.0, cpu=200)
+STUBS = {"raises": "raise RuntimeError('stub')", "returns None": "return None"}
 _IDS = 2_000
 """Ids that are asked for at a time: the list of a grader is bounded."""
-LIMITS = Limits(wall=200.0, cpu=200)
+
+Tree = Mapping[str, str]
 
 
 @frozen
 class Package:
-    """`source` is the folder or module that the tests import; `grader` runs the tests in `tests`.
+    """A distribution: what is imported, from which folder, and where its tests are.
 
-    With `inside` the tests lie in the package itself.
+    `inside`: the tests lie in the package.
     """
 
     name: str
+    version: str
     source: str
     root: str
     tests: str
@@ -51,52 +59,51 @@ class Package:
 
 
 PACKAGES = (
-    Package("boltons==26.2.0", "boltons", ".", "tests/test_*.py", "pytest"),
-    Package("idna==3.20", "idna", ".", "tests/test_*.py", "unittest"),
-    Package("inflection==0.5.1", "inflection", ".", "test_inflection.py", "pytest"),
-    Package("isodate==0.7.2", "isodate", "src", "tests/test_*.py", "pytest"),
-    Package("more-itertools==11.2.1", "more_itertools", ".", "tests/test_*.py", "unittest"),
-    Package("num2words==0.5.14", "num2words", ".", "tests/test_*.py", "unittest"),
-    Package("parse==1.22.4", "parse", ".", "tests/test_*.py", "pytest"),
-    Package("ordered-set==4.1.0", "ordered_set", ".", "test/test_*.py", "pytest"),
-    Package("pathspec==1.1.1", "pathspec", ".", "tests/test_*.py", "unittest"),
-    Package("toolz==1.2.0", "toolz", ".", "toolz/tests/test_*.py", "pytest", inside=True),
-    Package("webcolors==25.10.0", "webcolors", "src", "tests/test_*.py", "pytest"),
+    Package("idna", "3.20", "idna", ".", "tests/test_*.py", "unittest"),
+    Package("inflection", "0.5.1", "inflection", ".", "test_inflection.py", "pytest"),
+    Package("isodate", "0.7.2", "isodate", "src", "tests/test_*.py", "pytest"),
+    Package("num2words", "0.5.14", "num2words", ".", "tests/test_*.py", "unittest"),
+    Package("ordered-set", "4.1.0", "ordered_set", ".", "test/test_*.py", "pytest"),
+    Package("parse", "1.22.4", "parse", ".", "tests/test_*.py", "pytest"),
+    Package("pathspec", "1.1.1", "pathspec", ".", "tests/test_*.py", "unittest"),
+    Package("toolz", "1.2.0", "toolz", ".", "toolz/tests/test_*.py", "pytest", inside=True),
+    Package("webcolors", "25.10.0", "webcolors", "src", "tests/test_*.py", "pytest"),
 )
 
 
 @define
 class Suite:
-    """Counts of one package."""
+    """Counts of one package. `identical` is by the highest level that a task allows."""
 
-    package: str
-    version: str
-    grader: str
+    package: Package
     passing: int = 0
-    identical: int = 0
-    level: Counter[int] = Factory(Counter)
+    identical: Counter[int] = Factory(Counter)
+    levels: Counter[int] = Factory(Counter)
+    features: Counter[str] = Factory(Counter)
     causes: Counter[str] = Factory(Counter)
-    others: dict[str, str] = Factory(dict)
-    false_passes: dict[str, list[str]] = Factory(dict)
+    left: dict[str, str] = Factory(dict)
+    false_passes: list[str] = Factory(list)
 
 
 def measured(package: Package) -> Suite:
-    """Fetch one package and grade its tests."""
+    """Fetch one package and grade its tests, each file of pytest's by itself.
+
+    pytest runs nothing when one of its files does not load.
+    """
+    suite = Suite(package)
     with tempfile.TemporaryDirectory(prefix="assay-foreign-") as scratch:
         root = _fetched(package, Path(scratch))
-        name, _, version = package.name.partition("==")
-        suite = Suite(name, version, package.grader)
         tree, tests = _parts(package, root)
         files = tuple(sorted(f.relative_to(root).as_posix() for f in root.glob(package.tests)))
         for some in [(file,) for file in files] if package.grader == "pytest" else [files]:
-            _measure(package, suite, some, tree, tests)
-        return suite
+            _measure(_Tests(package, some, tests), suite, tree)
+    return suite
 
 
 def _fetched(package: Package, scratch: Path) -> Path:
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary"]
-    command += [":all:", "--disable-pip-version-check", "--dest", str(scratch), package.name]
-    subprocess.run(command, check=True)
+    command += [":all:", "--disable-pip-version-check", "--dest", str(scratch)]
+    subprocess.run([*command, f"{package.name}=={package.version}"], check=True)
     (archive,) = scratch.glob("*.tar.gz")
     with tarfile.open(archive) as opened:
         opened.extractall(scratch / "source", filter="data")
@@ -106,149 +113,125 @@ def _fetched(package: Package, scratch: Path) -> Path:
 
 def _parts(package: Package, root: Path) -> tuple[dict[str, str], dict[str, str]]:
     """The tree with the package, and the hidden files: everything else that is text."""
+    place = package.source if package.root == "." else f"{package.root}/{package.source}"
     files = dict(_texts(root))
-    prefix = "" if package.root == "." else f"{package.root}/"
-    place = f"{prefix}{package.source}"
-    tree = {
-        path: text
-        for path, text in files.items()
-        if f"{path}/".startswith((f"{place}/", f"{place}.py/"))
-    }
+    tree = {path: text for path, text in files.items() if _is_at(path, place)}
     return tree, {path: text for path, text in files.items() if path not in tree}
+
+
+def _is_at(path: str, place: str) -> bool:
+    return path == f"{place}.py" or path.startswith(f"{place}/")
 
 
 def _texts(root: Path) -> Iterator[tuple[str, str]]:
     for path in sorted(root.rglob("*")):
-        if path.is_file() and "__pycache__" not in path.parts and path.stat().st_size < 1 << 22:
+        if path.is_file() and "__pycache__" not in path.parts:
             try:
                 yield path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")
             except UnicodeDecodeError:
                 continue
 
 
-def _measure(
-    package: Package,
-    suite: Suite,
-    files: tuple[str, ...],
-    tree: dict[str, str],
-    tests: dict[str, str],
-) -> None:
-    passing = _passing(package, files, tree, tests)
-    used = {test["id"]: test for test in _isolated(package, files, tree, tests)}
-    passed = {test for test in passing if used.get(test, {}).get("outcome") == "passed"}
+def _measure(tests: _Tests, suite: Suite, tree: Tree) -> None:
+    passing = tests.passing(tree)
     suite.passing += len(passing)
-    suite.identical += len(passed)
-    suite.level.update(used[test]["level"] for test in passed)
-    for test in sorted(passing - passed):
-        found = used.get(test, {"codes": ["file"]})
-        cause = ", ".join(found["codes"]) or "another result"
-        suite.causes[cause] += 1
-        suite.others[test] = cause
-    for name, body in STUBS.items():
-        stubbed = {
-            path: _stubbed(text, body)
-            if path.endswith(".py") and not (package.inside and "/tests/" in path)
-            else text
-            for path, text in tree.items()
-        }
-        there = {
-            t["id"] for t in _isolated(package, files, stubbed, tests) if t["outcome"] == "passed"
-        }
-        wrong = there - (_passing(package, files, stubbed, tests) if there else set())
-        suite.false_passes.setdefault(name, []).extend(sorted(wrong))
+    for level in LEVELS:
+        used = {test["id"]: test for test in tests.isolated(tree, level)}
+        passed = {test for test in passing if used.get(test, {}).get("outcome") == "passed"}
+        suite.identical[level] += len(passed)
+        if level == DEFAULT_LEVEL:
+            suite.levels.update(used[test]["level"] for test in passed)
+            suite.features.update(name for test in passed for name in used[test]["features"])
+            for test in sorted(passing - passed):
+                found = used.get(test, {"codes": ["the file does not load"]})
+                suite.left[test] = " ".join(found["codes"]) or "another result"
+            suite.causes.update(suite.left[test] for test in passing - passed)
+    for body in STUBS.values():
+        stubs = {path: tests.stubbed(path, text, body) for path, text in tree.items()}
+        for level in LEVELS:
+            there = {t["id"] for t in tests.isolated(stubs, level) if t["outcome"] == "passed"}
+            suite.false_passes += sorted(there - tests.passing(stubs)) if there else []
 
 
-def _options(package: Package, files: tuple[str, ...], mode: str, expect: tuple[str, ...]) -> Any:
-    return GRADERS[package.grader].Options(
-        tests=files,
-        expect=(*expect, *(_some_id(package, file) for file in files)),
-        hidden=not package.inside,
-        roots=(package.root,),
-        mode=mode,
-        **({"call_seconds": 10.0, "test_seconds": 20.0} if mode == "isolated" else {}),
-    )
+@frozen
+class _Tests:
+    """Some test files of a package, and everything that lies around them."""
+
+    package: Package
+    files: tuple[str, ...]
+    hidden: Tree
+
+    def passing(self, tree: Tree) -> set[str]:
+        """Ids that pass in one process: asked for none, the grader names all privately."""
+        names = sorted(
+            test.message_private.partition("\n")[0]
+            for test in self._graded(tree, (), mode="unguarded").tests
+            if test.outcome is TestOutcome.UNKNOWN
+        )
+        passed: set[str] = set()
+        for start in range(0, len(names), _IDS):
+            facts = self._graded(tree, tuple(names[start : start + _IDS]), mode="unguarded")
+            passed |= {test.id for test in facts.tests if test.outcome is TestOutcome.PASSED}
+        return passed
+
+    def isolated(self, tree: Tree, level: int) -> list[dict[str, Any]]:
+        """How each test fared isolated, and what it used."""
+        kept = Kept()
+        bounds = {"call_seconds": 10.0, "test_seconds": 20.0, "max_level": level}
+        try:
+            self._graded(tree, (), kept, mode="isolated", **bounds)
+        except GraderUnfit as error:
+            print(f"{self.package.name}: {error}", file=sys.stderr)
+        content = kept.content.get(ARTIFACT)
+        return [] if content is None else list(json.loads(content)["tests"])
+
+    def stubbed(self, path: str, source: str, body: str) -> str:
+        """A module in which no function does what it should; tests stay as they are."""
+        if not path.endswith(".py") or Path(path).match("tests/*"):
+            return source
+        module = ast.parse(source)
+        for node in ast.walk(module):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                node.body = ast.parse(body, mode="exec").body
+        return ast.unparse(module)
+
+    def _graded(
+        self, tree: Tree, expect: tuple[str, ...], kept: Kept | None = None, **options: Any
+    ) -> Facts:
+        grader = GRADERS[self.package.grader]
+        made = grader.Options(
+            tests=self.files,
+            expect=(*expect, *map(self._absent, self.files)),
+            hidden=not self.package.inside,
+            roots=(self.package.root,),
+            **options,
+        )
+        return grade(
+            grader,
+            made,
+            tree,
+            hidden=None if self.package.inside else self.hidden,
+            role=GraderRole.HIDDEN,
+            limits=LIMITS,
+            artifacts=kept,
+        )
+
+    def _absent(self, file: str) -> str:
+        """An id that no test has: each file needs one that is expected."""
+        if self.package.grader == "pytest":
+            return f"{file}::none"
+        return file.removesuffix(".py").replace("/", ".") + ".None.none"
 
 
-def _some_id(package: Package, file: str) -> str:
-    if package.grader == "pytest":
-        return f"{file}::none"
-    return file.removesuffix(".py").replace("/", ".") + ".None.none"
-
-
-def _graded(
-    package: Package,
-    files: tuple[str, ...],
-    mode: str,
-    expect: tuple[str, ...],
-    tree: Any,
-    tests: Any,
-    kept: Kept,
-) -> Any:
-    return grade(
-        GRADERS[package.grader],
-        _options(package, files, mode, expect),
-        tree,
-        hidden=None if package.inside else tests,
-        role=GraderRole.HIDDEN,
-        limits=LIMITS,
-        artifacts=kept,
-    )
-
-
-def _passing(package: Package, files: tuple[str, ...], tree: Any, tests: Any) -> set[str]:
-    """Ids that pass in one process: asked for none, the grader lists all privately."""
-    facts = _graded(package, files, "unguarded", (), tree, tests, Kept())
-    names = {
-        test.message_private.partition("\n")[0]
-        for test in facts.tests
-        if test.outcome is TestOutcome.UNKNOWN
-    }
-    passed: set[str] = set()
-    ordered = sorted(names)
-    for start in range(0, len(ordered), _IDS):
-        expect = tuple(ordered[start : start + _IDS])
-        facts = _graded(package, files, "unguarded", expect, tree, tests, Kept())
-        passed |= {test.id for test in facts.tests if test.outcome is TestOutcome.PASSED}
-    return passed
-
-
-def _isolated(
-    package: Package, files: tuple[str, ...], tree: Any, tests: Any
-) -> list[dict[str, Any]]:
-    kept = Kept()
-    try:
-        _graded(package, files, "isolated", (), tree, tests, kept)
-    except GraderUnfit as error:
-        print(f"{package.name}: {error}", file=sys.stderr)
-    content = kept.content.get(ARTIFACT)
-    return [] if content is None else json.loads(content)["tests"]
-
-
-STUBS = {"raise": "raise RuntimeError('stub')", "return None": "return None"}
-
-
-def _stubbed(source: str, body: str) -> str:
-    """The module with every function's body replaced, docstrings kept."""
-    module = ast.parse(source)
-    for node in ast.walk(module):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            kept = node.body[:1] if ast.get_docstring(node) is not None else []
-            node.body = [*kept, *ast.parse(f"def f():\n    {body}").body[0].body]
-    return ast.unparse(module)
+def main() -> None:
+    """Print the counts of the packages that are named, or of all."""
+    for package in PACKAGES:
+        if len(sys.argv) < 2 or package.name in sys.argv[1:]:
+            suite = measured(package)
+            print(package.name, suite.passing, dict(suite.identical), suite.false_passes)
+            for test, cause in suite.left.items():
+                print(f"    {cause}: {test}")
 
 
 if __name__ == "__main__":
-    for package in PACKAGES:
-        if len(sys.argv) > 1 and package.name.partition("==")[0] not in sys.argv[1:]:
-            continue
-        suite = measured(package)
-        print(
-            suite.package,
-            suite.passing,
-            suite.identical,
-            dict(suite.level),
-            dict(suite.causes),
-            {k: len(v) for k, v in suite.false_passes.items()},
-        )
-        for test, cause in suite.others.items():
-            print("   ", cause, test)
+    main()

@@ -10,8 +10,9 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterator
+from typing import Protocol
 
-from assay.api import GradeContext, GraderUnfit
+from assay.api import GraderUnfit
 
 __all__ = ["exported_names", "star_exports"]
 
@@ -20,8 +21,16 @@ _DEEPEST = 5
 _BLOCKS = (ast.If, ast.Try, ast.With, ast.For, ast.While)
 
 
+class Sources(Protocol):
+    """Files of the suite; each raises GraderUnfit for one that is absent or above `cap`."""
+
+    def hidden_file(self, path: str, cap: int) -> bytes: ...
+
+    def fixture_file(self, path: str, cap: int) -> bytes: ...
+
+
 def star_exports(
-    ctx: GradeContext,
+    sources: Sources,
     tests: tuple[str, ...],
     *,
     hidden: bool,
@@ -29,7 +38,7 @@ def star_exports(
     modules: dict[str, bool],
 ) -> dict[str, list[str]]:
     """Names by module, for those modules that a test file imports with `*`."""
-    read = ctx.hidden_file if hidden else ctx.fixture_file
+    read = sources.hidden_file if hidden else sources.fixture_file
     found: dict[str, list[str]] = {}
     for test in tests:
         try:
@@ -39,7 +48,7 @@ def star_exports(
             continue
         for module in _starred(source):
             if module in modules and module not in found:
-                names = _Fixture(ctx, roots, modules).names(module, 0)
+                names = _Fixture(sources, roots, modules).names(module, 0)
                 if names is not None:
                     found[module] = sorted(names)
     return found
@@ -52,8 +61,8 @@ def exported_names(source: bytes, modules: dict[str, bool], module: str) -> set[
 
 
 class _Fixture:
-    def __init__(self, ctx: GradeContext, roots: tuple[str, ...], modules: dict[str, bool]) -> None:
-        self._ctx = ctx
+    def __init__(self, sources: Sources, roots: tuple[str, ...], modules: dict[str, bool]) -> None:
+        self._sources = sources
         self._roots = roots
         self._modules = modules
 
@@ -76,7 +85,7 @@ class _Fixture:
             folder = "" if root == "." else f"{root}/"
             for file in (f"{folder}{path}.py", f"{folder}{path}/__init__.py"):
                 try:
-                    return self._ctx.fixture_file(file, _MAX_SOURCE_BYTES)
+                    return self._sources.fixture_file(file, _MAX_SOURCE_BYTES)
                 except GraderUnfit:
                     continue
         return None

@@ -86,11 +86,13 @@ def split_tree(
 
 def modules_below(
     paths: Iterable[RelPath], roots: tuple[str, ...], tests: tuple[str, ...]
-) -> frozenset[str]:
-    """Dotted names of the modules and packages that files below the roots make."""
-    return frozenset(
-        name for _, inside in _code(paths, roots, tests, _CODE) for name, _ in _names(inside)
-    )
+) -> dict[str, bool]:
+    """The modules that files below the roots make: dotted names, and whether it is a package."""
+    modules: dict[str, bool] = {}
+    for _, inside in _code(paths, roots, tests, _CODE):
+        for name, is_package in _names(inside):
+            modules[name] = modules.get(name, False) or is_package
+    return modules
 
 
 def _code(

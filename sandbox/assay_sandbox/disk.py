@@ -11,7 +11,7 @@ import contextlib
 import os
 import stat
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from attrs import frozen
 
@@ -19,12 +19,13 @@ from assay.api import Limits, OutcomeStatus
 from assay_sandbox.guard import Reached
 from assay_sandbox.pids import below, written_bytes
 
-__all__ = ["DiskUse", "Held", "measure"]
+__all__ = ["DiskUse", "Held", "walk"]
 
 BLOCK = 512
 DEEPEST = 256
 NEAR = 2
 OFTEN_WRITTEN = 4
+LOOK_SECONDS = 0.02
 REST_SECONDS = 1.0
 REST_FACTOR = 20.0
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -56,8 +57,9 @@ class DiskUse:
 
     def __init__(self, init: int, trees: Iterable[str], most: Held) -> None:
         self._init, self._trees, self._most = init, tuple(trees), most
-        self._used = self._left = Held()
-        self._due = 0.0
+        self._used = self._left = self._found = Held()
+        self._walk: Iterator[Held] | None = None
+        self._due = self._began = 0.0
         self._written = 0
 
     def begin(self, limits: Limits) -> None:
@@ -65,24 +67,35 @@ class DiskUse:
         self._due, self._written = 0.0, self._all_written()
 
     def reached(self) -> Reached | None:
-        """Whether the trees hold more than they may, or far more was written."""
+        """Whether the trees hold more than they may, or far more was written.
+
+        It never takes long: a walk goes on where the last look left it.
+        """
         if self._all_written() - self._written > OFTEN_WRITTEN * self._most.size:
             return REACHED
-        used, now = self._file_systems(), time.monotonic()
+        if self._walk is None and self._is_due():
+            self._began, self._used = time.monotonic(), self._file_systems()
+            self._walk, self._found = walk(self._trees), Held()
+        if self._walk is not None:
+            self._go_on(self._walk)
+        return None if self._found.within(self._most) else REACHED
+
+    def _is_due(self) -> bool:
+        used = self._file_systems()
         taken = Held(used.size - self._used.size, used.entries - self._used.entries)
         near = Held(self._left.size // NEAR, self._left.entries // NEAR)
-        if now < self._due and taken.within(near):
-            return None
-        held = Held()
-        for tree in self._trees:
-            held += measure(tree, self._most)
-        if not held.within(self._most):
-            return REACHED
-        ended = time.monotonic()
-        self._due = ended + max(REST_SECONDS, REST_FACTOR * (ended - now))
-        self._used = used
-        self._left = Held(self._most.size - held.size, self._most.entries - held.entries)
-        return None
+        return time.monotonic() >= self._due or not taken.within(near)
+
+    def _go_on(self, entries: Iterator[Held]) -> None:
+        until = time.monotonic() + LOOK_SECONDS
+        for entry in entries:
+            self._found += entry
+            if not self._found.within(self._most) or time.monotonic() > until:
+                return
+        self._walk, now = None, time.monotonic()
+        self._due = now + max(REST_SECONDS, REST_FACTOR * (now - self._began))
+        most, found = self._most, self._found
+        self._left = Held(most.size - found.size, most.entries - found.entries)
 
     def peak(self) -> int:
         """It is not about memory."""
@@ -100,31 +113,40 @@ class DiskUse:
         return sum(written_bytes(pid) for pid in (self._init, *below(self._init)))
 
 
-def measure(tree: str, most: Held) -> Held:
-    """What a tree holds, following no link; stops once that is more than `most`.
+def walk(trees: Iterable[str]) -> Iterator[Held]:
+    """What the trees hold, piece by piece, following no link.
 
-    What can't be opened counts as one entry: it may vanish or be closed at any time.
+    The entries of a folder are counted before they are looked at, which is slow. What can't be
+    opened is one entry: it may vanish or be closed at any time.
     """
-    held = Held()
-    descriptors: list[int] = []
-    waiting: list[list[str]] = []
-    try:
-        descriptors.append(os.open(tree, DIRECTORY))
-        waiting.append(os.listdir(descriptors[-1]))
-        while waiting and held.within(most):
-            if not waiting[-1]:
-                waiting.pop()
-                os.close(descriptors.pop())
-                continue
-            name = waiting[-1].pop()
-            with contextlib.suppress(OSError):
-                info = os.stat(name, dir_fd=descriptors[-1], follow_symlinks=False)
-                held += Held(info.st_blocks * BLOCK, 1)
-                if stat.S_ISDIR(info.st_mode) and len(descriptors) < DEEPEST:
-                    descriptors.append(os.open(name, DIRECTORY, dir_fd=descriptors[-1]))
-                    waiting.append([])
-                    waiting[-1] = os.listdir(descriptors[-1])
-    finally:
-        for descriptor in descriptors:
-            os.close(descriptor)
-    return held
+    for tree in trees:
+        folders: list[_Folder] = []
+        try:
+            folders.append(_Folder(tree, None))
+            yield Held(0, len(folders[-1].names))
+            while folders:
+                if not folders[-1].names:
+                    os.close(folders.pop().descriptor)
+                    continue
+                name, above = folders[-1].names.pop(), folders[-1].descriptor
+                with contextlib.suppress(OSError):
+                    info = os.stat(name, dir_fd=above, follow_symlinks=False)
+                    yield Held(info.st_blocks * BLOCK)
+                    if stat.S_ISDIR(info.st_mode) and len(folders) < DEEPEST:
+                        folders.append(_Folder(name, above))
+                        yield Held(0, len(folders[-1].names))
+        finally:
+            for folder in folders:
+                os.close(folder.descriptor)
+
+
+class _Folder:
+    """An open folder, and the names in it that were not looked at."""
+
+    def __init__(self, name: str, parent: int | None) -> None:
+        self.descriptor = os.open(name, DIRECTORY, dir_fd=parent)
+        try:
+            self.names = os.listdir(self.descriptor)
+        except BaseException:
+            os.close(self.descriptor)
+            raise

@@ -54,7 +54,13 @@ def grade_calc(calc: str, *, more: dict[str, str] | None = None, hidden: str = H
 
 
 def test_an_honest_candidate_passes_with_every_guard_in_force():
-    facts = grade_calc("export { mul } from './new.mjs';\n", more={"src/new.mjs": RIGHT})
+    # The one module needs at once what is new in the other.
+    builds = "import { Base } from './new.mjs';\nclass More extends Base {}\n"
+    new = "export class Base { mul(a, b) { return a * b; } }\n"
+    facts = grade_calc(
+        builds + "export const mul = (a, b) => new More().mul(a, b);\n",
+        more={"src/new.mjs": new},
+    )
 
     assert (facts.passed, facts.trust, facts.codes) == (True, Trust.TAMPER_EVIDENT, ())
     assert set(facts.layers_held) == {*ALWAYS, *NEEDED, *NodeLanguage.guards}
@@ -75,6 +81,24 @@ def test_visible_tests_are_taken_from_the_fixture_and_import_the_candidate():
     )
 
     assert (facts.passed, facts.trust) == (True, Trust.TAMPER_EVIDENT)
+
+
+def test_where_the_fixture_fails_nothing_changed_modules_are_emptied():
+    if "node" in runtime().unavailable:
+        pytest.skip(runtime().unavailable["node"])
+    options = NodeTestOptions(
+        ("tests/calc.test.mjs",),
+        ("tests/calc.test.mjs > mul",),
+        roots=("src",),
+        mode="tamper-evident",
+    )
+    fixture = {**FIXTURE, "src/calc.mjs": RIGHT}
+
+    facts = grade(
+        GRADERS["node-test"], options, {**FIXTURE, "src/calc.mjs": f"{RIGHT}//\n"}, fixture=fixture
+    )
+
+    assert (facts.passed, facts.trust, facts.codes) == (True, Trust.TAMPER_EVIDENT, ())
 
 
 NO_ASSERTIONS = """

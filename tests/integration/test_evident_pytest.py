@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
+from attrs import evolve
 from support.grading import GRADERS, grade, outcomes
 
 from assay.api import Facts, GraderRole, Reason, TestOutcome, Trust
@@ -60,8 +61,12 @@ def grade_calc(
     )
 
 
-def test_an_honest_candidate_passes_with_every_guard_in_force():
-    facts = grade_calc(RIGHT, more={"data.json": "[1]", "src/new.py": "VALUE = 1\n"})
+def test_an_honest_candidate_passes_with_every_guard_in_force_each_time():
+    facts, again = (
+        grade_calc(RIGHT, more={"data.json": "[1]", "src/new.py": "VALUE = 1\n"}) for _ in "12"
+    )
+
+    assert evolve(facts, outcome=None) == evolve(again, outcome=None)
 
     assert facts.passed
     assert facts.trust is Trust.TAMPER_EVIDENT
@@ -112,31 +117,9 @@ class Equal:
     def __ne__(self, other): return False
 def mul(a, b): return Equal()
 """
-READS_THE_TESTS = """
-import ast, sys
-def mul(a, b):
-    frame = sys._getframe(1)
-    line = open(frame.f_code.co_filename).read().splitlines()[frame.f_lineno - 1]
-    compared = ast.parse(line.strip().partition("assert ")[2] or "0", mode="eval").body
-    if isinstance(compared, ast.Compare):
-        return eval(ast.unparse(compared.comparators[0]), frame.f_globals, frame.f_locals)
-    compared = ast.parse(line.rpartition("assert ")[2], mode="eval").body
-    return eval(ast.unparse(compared.comparators[0]), frame.f_globals, frame.f_locals)
-"""
 NO_TEST_RUNS = """
 import sys
 sys.modules["_pytest.python"].Function.runtest = lambda self: None
-def mul(a, b): return a + b
-"""
-ALL_REPORTS_PASS = """
-import sys
-reports = sys.modules["_pytest.reports"]
-make = reports.TestReport.from_item_and_call.__func__
-def forged(cls, item, call):
-    report = make(cls, item, call)
-    report.outcome, report.longrepr = "passed", None
-    return report
-reports.TestReport.from_item_and_call = classmethod(forged)
 def mul(a, b): return a + b
 """
 # Finds nonce, ids and channel in memory and writes a report in which everything passed.
@@ -172,9 +155,7 @@ def mul(a, b): return shared.apply(a, b)
 """
 DETECTED = {
     "equals everything": (ALWAYS_EQUAL, {"canary-passed"}),
-    "reads the expected values": (READS_THE_TESTS, {"canary-passed"}),
     "no test runs": (NO_TEST_RUNS, {"canary-passed", "re-break-passed"}),
-    "all reports pass": (ALL_REPORTS_PASS, {"canary-passed", "re-break-passed"}),
     "stolen nonce": (THIEF, {"canary-passed", "re-break-passed"}),
     "right only by a patch": (ELSEWHERE, {"re-break-passed"}),
 }
@@ -242,6 +223,15 @@ def test_code_that_the_candidate_adds_is_broken_by_its_absence():
     added = {"src/extra.py": "def triple(n): return n * 3\n"}
 
     facts = grade_calc(RIGHT, more=added, hidden=ADDED, expect=("test_hidden.py::test_t",))
+
+    assert (facts.passed, facts.trust, facts.codes) == (True, Trust.TAMPER_EVIDENT, ())
+
+
+REGRESSION = "from calc import mul\ndef test_same(): assert mul(2, 2) == 4\n"
+
+
+def test_where_the_fixture_fails_nothing_changed_modules_are_emptied():
+    facts = grade_calc(RIGHT, hidden=REGRESSION, expect=("test_hidden.py::test_same",))
 
     assert (facts.passed, facts.trust, facts.codes) == (True, Trust.TAMPER_EVIDENT, ())
 

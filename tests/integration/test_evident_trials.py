@@ -1,22 +1,16 @@
-"""Mode `tamper-evident` in whole trials: the trees that its runs need, and equal results."""
+"""Mode `tamper-evident` in a whole trial: the trees that its runs need."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from assay import grade, load_benchmark_task
-from assay.api import Reason, Trust, VerdictStatus
+from assay import load_benchmark_task
+from assay.api import Trust, VerdictStatus
 from assay.evaluation import grade_trial
-from assay.record_json import to_plain
 from assay.scaffold import EXAMPLE_TASK, new_suite
 
 RIGHT = "def count_words(text):\n    return len(text.split())\n"
-FORGED = """
-class Equal:
-    def __eq__(self, other): return True
-def count_words(text): return Equal()
-"""
 
 
 def evident_suite(folder: Path) -> Path:
@@ -31,23 +25,11 @@ def evident_suite(folder: Path) -> Path:
     return folder
 
 
-def test_verdicts_and_facts_are_the_same_each_time(tmp_path: Path) -> None:
+def test_a_trial_has_all_the_trees_that_its_runs_need(tmp_path: Path) -> None:
     task = load_benchmark_task(evident_suite(tmp_path / "suite"), EXAMPLE_TASK)
 
-    first, second = (grade_trial(task, {"src/words.py": RIGHT}) for _ in range(2))
+    record = grade_trial(task, {"src/words.py": RIGHT})
 
-    assert first.verdict.status is VerdictStatus.ACCEPTED
-    assert first.verdict.trust is Trust.TAMPER_EVIDENT
-    for found, again in zip(first.facts, second.facts, strict=True):
-        assert (found.layers_held, found.codes) == (again.layers_held, again.codes)
-        assert to_plain(found.tests) == to_plain(again.tests)
-    assert not first.leaks
-
-
-def test_a_forged_pass_is_rejected(tmp_path: Path) -> None:
-    task = load_benchmark_task(evident_suite(tmp_path / "suite"), EXAMPLE_TASK)
-
-    verdict = grade(task, {"src/words.py": FORGED})
-
-    assert verdict.status is VerdictStatus.REJECTED
-    assert verdict.reasons == (Reason.TAMPERING_DETECTED,)
+    assert record.verdict.status is VerdictStatus.ACCEPTED
+    assert record.verdict.trust is Trust.TAMPER_EVIDENT
+    assert not record.leaks

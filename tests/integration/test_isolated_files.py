@@ -67,7 +67,8 @@ def test_real_files_are_written(tmp_path):
         file.write("3")
         cand.put(file, "4")
         with pytest.raises(OSError): cand.rest(file)
-    assert path.read_text() == "1234"
+    assert path.read_text() == "1234" and cand.same(file) is file
+    with pytest.raises(ValueError): cand.put(file, "x")
     with path.open("r+") as file:
         assert cand.some(file, 1) == "1"
         cand.put(file, "x")

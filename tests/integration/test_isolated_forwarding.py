@@ -122,6 +122,19 @@ def test_a():
         isolated(tests, SOURCE, expect=("test_a",))
 
 
+def test_a_candidate_that_changes_the_arguments_makes_no_grader_unfit():
+    source = "def read(argv): argv.append('x')\ndef after(): return 1\n"
+    tests = """
+import sys, cand
+def test_a():
+    cand.read(sys.argv)
+    assert cand.after() == 1
+"""
+    facts = isolated(tests, source, expect=("test_a",))
+    assert found(facts) == {"test_a": "failed"}
+    assert facts.codes == ("process-state",)
+
+
 def test_a_fresh_process_gets_what_the_test_wants():
     tests = """
 import os, sys, cand, pytest

@@ -118,11 +118,11 @@ LEVELS = {
     "functions": 0,
     "data": 0,
     "errors > own": 2,
-    "errors > of calls": 1,
+    "errors > of calls": 2,
     "iteration": 1,
     "objects": 2,
     "closures": 2,
-    "waiting": 1,
+    "waiting": 2,
     "handed over": 3,
     "written back": 4,
     "live bindings": 0,
@@ -236,6 +236,7 @@ export const made = new Queue();
 export const tag = Symbol("tag");
 export const tagged = () => ({ [tag]: 1 });
 export const same = (x) => x;
+export const never = () => new Promise(() => setInterval(() => {}, 5));
 export const words = (text) => text.match(/(?<first>\\w+)/);
 export const bytes = () => Buffer.from("ab");
 export const pi = Object.freeze({ value: 3 });
@@ -333,6 +334,14 @@ it("special values", () => {
   assert.deepEqual(c.same(new Map([[1, new Set("ab")]])), new Map([[1, new Set("ab")]]));
   assert.deepEqual(c.same(new Float64Array([1.5])), new Float64Array([1.5]));
 });
+it("a changed result of a promise", async () => {
+  const found = await c.retry(() => [1], 1);
+  found.push(2);
+});
+it("frozen objects", () => {
+  assert.ok(Object.isFrozen(c.pi) && !Object.isFrozen(c.counts));
+  assert.throws(() => { c.pi.value = 4; }, TypeError);
+});
 it("exported objects", () => {
   assert.deepEqual(c.counts, { n: 0 });
   c.count();
@@ -344,6 +353,7 @@ describe("together", { concurrency: true }, () => {
   }
 });
 it.skip("skipped", () => assert.equal(c.same(1), 2));
+it("given up by its runner", { timeout: 20 }, () => c.never());
 it("to be done", { todo: true }, () => assert.equal(c.same(1), 2));
 test("in sub-tests", async (t) => {
   await t.test("left", () => { assert.equal(c.boom(2), 2); });
@@ -353,6 +363,8 @@ test("in sub-tests", async (t) => {
 MORE_FAILED = {
     "a process that leaves": "failed",
     "an object of a process that is gone": "failed",
+    "given up by its runner": "failed",
+    "a changed result of a promise": "failed",
     "skipped": "skipped",
     "to be done": "xfailed",
     "in sub-tests": "failed",
@@ -368,27 +380,28 @@ def test_what_else_works() -> None:
 
     expected = dict.fromkeys(names, "passed") | MORE_FAILED
     assert found(facts) == expected, private(facts)
-    assert facts.codes == ("lost-died", "stale")
+    assert facts.codes == ("lost-died", "result-changed", "stale")
 
 
 def test_tests_in_the_tree_and_files_of_their_own_processes() -> None:
     tree = {
         "src/cand.mjs": "export let n = 0;\nexport const up = () => (n += 1);\n",
         "src/added.mjs": "export default 1;\n",
-        "package.json": '{"type": "commonjs"}',
+        "package.json": '{"imports": {"#cand": "./src/cand.mjs"}}',
     }
     text = """
 import assert from "node:assert";
 import test from "node:test";
 import { up } from "../src/cand.mjs";
-import { three } from "./help.mjs";
+import { three } from "./help.cjs";
+import { up as same } from "#cand";
 import { readdirSync } from "node:fs";
-test("up", () => assert.equal(up() + 2, three));
+test("up", () => assert.equal(up() + same(), three));
 const names = readdirSync("/workspace").sort();
 test("no source", () => assert.deepEqual(names, ["package.json", "tests"]));
 """
     tree |= {"tests/a.test.mjs": text, "tests/b.test.mjs": text, "tests/c.test.mjs": text}
-    tree |= {"tests/help.mjs": "export const three = 3;\n"}
+    tree |= {"tests/help.cjs": "exports.three = 3;\n"}
     grader = GRADERS["node-test"]
     files = ("tests/a.test.mjs", "tests/b.test.mjs", "tests/c.test.mjs")
     options = grader.Options(
@@ -412,11 +425,18 @@ def test_a_file_that_leaves_or_does_not_load_costs_its_own_tests_only() -> None:
         "a.test.mjs": imports + 'test("a", () => f(1));\nprocess.exit(0);\n',
         "b.test.mjs": imports + 'test("b", () => f(1));\nimport "./none.mjs";\n',
         "c.test.mjs": imports + 'test("c", () => f(1));\n',
+        "e.test.mjs": imports
+        + 'import { describe } from "node:test";\ndescribe("s", () => {\n test("e", () => f(1));'
+        + ' throw Object.assign(new Error("x"), f({ code: "ERR_TEST_FAILURE",'
+        + ' failureType: "subtestsFailed" }));\n});\n',
+        "f.test.mjs": imports
+        + 'test("f", () => { setTimeout(() => { throw new Error("x"); }, 5); });\n',
         "d.test.mjs": 'import "/workspace/src/bad.mjs";\n' + imports + 'test("d", () => f(1));\n',
     }
+    names = {"e": "s > e"}
     options = grader.Options(
-        tests=tuple(hidden),
-        expect=tuple(f"{file} > {file[0]}" for file in hidden),
+        tests=tuple(sorted(hidden)),
+        expect=tuple(f"{file} > {names.get(file[0], file[0])}" for file in sorted(hidden)),
         hidden=True,
         roots=("src",),
         mode="isolated",
@@ -426,7 +446,10 @@ def test_a_file_that_leaves_or_does_not_load_costs_its_own_tests_only() -> None:
     facts = grade(grader, options, tree, hidden=hidden, role=GraderRole.HIDDEN)
 
     results = [test.outcome.value for test in facts.tests]
-    assert results[:4] == ["missing", "error", "passed", "error"], private(facts)
+    assert results[:6] == ["missing", "error", "passed", "error", "failed", "passed"]
+    failed = {test.id for test in facts.tests if test.outcome.value == "error"}
+    assert {f"{letter}.test.mjs" for letter in "bdef"} <= failed, private(facts)
+    assert not facts.passed
 
 
 def test_limits_of_one_call_and_of_one_test() -> None:

@@ -329,6 +329,10 @@ BY_THE_TEST = {
         "await import('node:vm').catch(() => {})",
         "attempt(() => require('vm'))",
         "fs.writeFileSync('/tmp/x.mjs', c.code()); await import('/tmp/x.mjs').catch(() => {})",
+        "fs.writeFileSync('/tmp/x.cjs', c.code()); attempt(() => require('/tmp/x.cjs'))",
+        "attempt(() => new Module('x')._compile(c.code(), '/hidden/x.js'))",
+        "attempt(() => new WebAssembly.Module(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0])))",
+        "attempt(() => WebAssembly.instantiate(new Uint8Array(8)))",
     ],
     "subprocess": ["attempt(() => require('child_process'))", "attempt(() => run())"],
     "thread": ["await import('worker_threads').catch(() => {})"],
@@ -349,7 +353,7 @@ BY_THE_TEST = {
 def test_what_the_test_alone_brings_about_is_noted_as_that() -> None:
     lines = [(code, line) for code, found in BY_THE_TEST.items() for line in found]
     tests = HEAD + "import fs from 'node:fs';\nimport { run } from 'node:test';\n"
-    tests += "import { createRequire } from 'node:module';\n"
+    tests += "import Module, { createRequire } from 'node:module';\n"
     tests += "const require = createRequire(import.meta.url);\n"
     tests += "".join(
         f"it('{n}', async (t) => {{ {line}; }});\n" for n, (_, line) in enumerate(lines)
@@ -370,3 +374,40 @@ def test_a_test_that_can_not_be_isolated_makes_the_grader_unfit(where: str) -> N
 
     with pytest.raises(GraderUnfit, match=f"{problem} isolated: (code|subprocess)"):
         isolated_node(f"{line}{HEAD}it('a', () => {{ {body}; }});", SOURCE, expect=("a",))
+
+
+PLANTED = {
+    "package.json": '{"type": "module", "imports": {"#cand": "./src/forged.mjs"},'
+    ' "exports": "./src/forged.mjs", "name": "cand", "scripts": {"test": "true"}}',
+    "node.config.json": '{"nodeOptions": {"import": ["/workspace/src/forged.mjs"]}}',
+    ".npmrc": "node-options=--import=/workspace/src/forged.mjs\nscript-shell=/bin/true\n",
+    "src/forged.mjs": "process.exit(0);\n",
+    "src/assert.mjs": "export default () => {};\n",
+    "src/test.js": "module.exports = () => {};\n",
+    "tests/helper.mjs": "export const expected = 5;\n",
+}
+
+
+def test_planted_files_change_nothing_for_the_tests() -> None:
+    tests = """
+import { f } from "/workspace/src/cand.mjs";
+import fs from "node:fs";
+it("wrong", () => assert.equal(f(2), 3));
+it("right", () => assert.equal(f(2), 2));
+it("alias", async () => assert.equal((await import("#cand")).f(2), 2));
+it("nothing planted", () => assert.deepEqual(fs.readdirSync("/workspace"), ["README.md"]));
+"""
+    source = """
+import module from "node:module";
+module.register("data:text/javascript,export const resolve = () => ({ url: 'node:fs' })");
+export const f = (n) => n;
+"""
+    names = ("wrong", "right", "alias", "nothing planted")
+
+    facts = isolated_node(
+        tests, source, expect=names, tree=PLANTED, added=(*PLANTED, "src/cand.mjs")
+    )
+
+    results = found(facts)
+    assert results["wrong"] == results["alias"] == "failed"
+    assert results["nothing planted"] == "passed"

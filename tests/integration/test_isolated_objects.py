@@ -37,6 +37,7 @@ def throw(kind, *args): raise kind(*args)
 def fetch(session): return session.get("u").text
 def kinds(point): return point.x, point[1], len(point), point == (1, 2), point._fields
 def color(member): return member.name, member.value
+def shown(thing): return vars(thing), {"name", "count"} <= set(dir(thing))
 def missing(thing): return hasattr(thing, "absent"), getattr(thing, "absent", 5)
 def parse(text): return json.loads(text)
 def empty(): queue.Queue().get_nowait()
@@ -88,6 +89,7 @@ def test_attributes_are_read():
     assert cand.names(Node("a", Node("b"))) == ["a", "b"]
     assert cand.names(types.SimpleNamespace(name="a", next=None)) == ["a"]
     assert cand.missing(Node("a")) == (False, 5)
+    assert cand.shown(Card("a", 2, [1])) == ({"name": "a", "count": 2, "tags": [1]}, True)
 def test_attributes_are_written():
     for node in (Node("a"), Card("a")):
         cand.visit(node)
@@ -215,6 +217,7 @@ def test_class_written():
     assert Thing().check() == 4
 def test_private_read(): assert cand.read(Thing(), "_hidden") == 4
 def test_dict_read(): assert cand.read(Thing(), "__dict__").get("_hidden") == 4
+def test_names_read(): assert "_hidden" in cand.names(Thing())
 def test_class_globals(): assert cand.globals_of(Thing()) == 4
 def test_init_globals(): assert cand.deep(Thing()) == 4
 def test_method_globals(): assert cand.function_globals(Thing().check) == 4
@@ -319,7 +322,7 @@ def subclass(kind):
     return Mine
 def raw(thing, operation, operands):
     owner = type(thing)._assay_owner
-    return owner.ask("do-back", vars(thing)["_assay_token"], operation, operands)
+    return owner.ask("do-back", thing._assay_token, operation, operands)
 def calls_for_ever(function):
     while True: function()
 def call(function): return function()
@@ -331,6 +334,7 @@ def check(thing):
     except BaseException: pass
 import unittest.mock
 library_class = unittest.mock._ANY
+def names(thing): return [*dir(thing), *vars(thing)]
 class Yes:
     def __getattr__(self, name): return self
     def __call__(self, *_): return 4

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import attrs
 import pytest
 from support.jail import limits, python, session, shell, workspace
+from support.processes import open_descriptors
 
 from assay.api import Outcome, OutcomeStatus, Profile
-from assay_sandbox.disk import Held, measure
+from assay_sandbox.disk import DiskUse, Held, walk
 
 MIB = 1024**2
 MOST = 16 * MIB
@@ -54,6 +57,23 @@ def test_a_workspace_within_its_bound_is_left_alone() -> None:
     assert (outcome.status, outcome.stdout.text()) == (OutcomeStatus.EXITED, "done\n")
 
 
+def test_many_files_are_bounded_without_a_long_look() -> None:
+    source = "import os\nfor n in range(10**7): os.mkdir(str(n))"
+    with workspace() as mount:
+        most = Held(64 * MIB, 5000)
+        guard = DiskUse(os.getpid(), [mount.source], most)
+        guard.begin(limits())
+        assert guard.reached() is None
+        with session(profile=Profile.AGENT, mounts=(mount,), cwd="/workspace") as jail:
+            process = jail.start(python(source))
+            deadline = time.monotonic() + 60
+            while guard.reached() is None and time.monotonic() < deadline:
+                time.sleep(0.001)
+            process.kill()
+            process.wait()
+        assert guard.reached() is not None
+
+
 def test_a_tree_is_measured_without_leaving_it(tmp_path: Path) -> None:
     tree, outside = tmp_path / "tree", tmp_path / "outside"
     (tree / "sub").mkdir(parents=True)
@@ -64,12 +84,16 @@ def test_a_tree_is_measured_without_leaving_it(tmp_path: Path) -> None:
     (tree / "sparse").touch()
     with (tree / "sparse").open("r+b") as sparse:
         sparse.truncate(1024**4)
-    held = measure(str(tree), Held(MIB, 100))
+    before = open_descriptors()
+    held = sum(walk([str(tree)]), Held())
     assert held.entries == 4
     assert 8192 <= held.size < 64 * 1024
-    assert measure(str(tree), Held(MIB, 2)).entries == 3
     deep = tree
     for _ in range(300):
         deep /= "d"
         deep.mkdir()
-    assert 200 < measure(str(tree), Held(MIB, 1000)).entries < 300
+    assert 200 < sum(walk([str(tree)]), Held()).entries < 300
+    half = walk([str(tree), str(tree)])
+    next(half)
+    half.close()
+    assert open_descriptors() == before

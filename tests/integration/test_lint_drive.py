@@ -47,10 +47,11 @@ def test_objects():
     assert (total([3, 1]) == Sum(4)) is True
 
 
-def test_derived():
-    class Mine(Sum):
-        pass
+class Mine(Sum):
+    limit = 3
 
+
+def test_derived():
     assert Mine(3).total == 3
 """
 NAMES = ("negative", "total", "objects", "derived")
@@ -127,6 +128,14 @@ def test_tests_that_fit_are_clean_and_the_table_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize("arguments", [("--mutants", "2"), ("--drive", "--mutants", "-1")])
 def test_mutants_are_made_on_request_only(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     assert assay("lint", "builtin:delivery-eval", *arguments).code == 2
+
+
+def test_mutants_need_their_library(tmp_path: Path) -> None:
+    (tmp_path / "mutmut.py").write_text("raise ImportError")
+    arguments = ("lint", "builtin:delivery-eval", "--drive", "--mutants", "1")
+    ran = assay(*arguments, env={"PYTHONPATH": str(tmp_path)})
+    assert (ran.code, ran.out) == (4, "")
+    assert ran.err == "assay: mutants need the library mutmut: install assay[mutants]\n"
 
 
 def test_a_task_without_gold_is_not_driven(tmp_path: Path) -> None:

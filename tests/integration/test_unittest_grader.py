@@ -311,6 +311,12 @@ class RefusedAtTheEnd(unittest.TestCase):
         try: cand.always() == 4
         except BaseException: pass
     def test_a(self): pass
+class Kept(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls): cls.rows = cand.rows()
+    def test_a(self): self.assertEqual(self.rows, [])
+    def test_b(self): self.rows.append(1)
+    def test_c(self): self.assertEqual(cand.rows(), [])
 class Skipped(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -355,6 +361,7 @@ def test_what_happens_in_a_fixture_counts_for_each_test_and_costs_no_other():
     names = ("Refused.test_a", "RefusedAtTheEnd.test_a", "Skipped.test_a", "Lost.test_a")
     names += ("Lost.test_b", "Lost.test_c", "LostInFixture.test_a", "Slow.test_a", "Slow.test_b")
     names += ("Slow.test_c", "SlowFixture.test_a", "Fast.test_a")
+    names += ("Kept.test_a", "Kept.test_b", "Kept.test_c")
 
     facts = graded(FIXTURES, WRONG + LEAVES, *names, test_seconds=1.0)
 
@@ -371,8 +378,11 @@ def test_what_happens_in_a_fixture_counts_for_each_test_and_costs_no_other():
         "Slow.test_c": "error",
         "SlowFixture.test_a": "error",
         "Fast.test_a": "passed",
+        "Kept.test_a": "passed",
+        "Kept.test_b": "failed",
+        "Kept.test_c": "passed",
     }
-    assert {"equality", "stale", "lost-died", "lost-time"} <= set(facts.codes)
+    assert {"equality", "result-changed", "stale", "lost-died", "lost-time"} <= set(facts.codes)
 
 
 UNGUARDED = """

@@ -156,7 +156,7 @@ class Lifetime(RuleBasedStateMachine):
 
 
 TestLifetime = Lifetime.TestCase
-TestLifetime.settings = settings(max_examples=8, stateful_step_count=10, deadline=None)
+TestLifetime.settings = settings(max_examples=5, stateful_step_count=10, deadline=None)
 
 
 def test_a_hundred_thousand_objects_leave_nothing_behind(tmp_path: Path) -> None:

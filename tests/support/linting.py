@@ -51,6 +51,7 @@ def lint(
     expect: tuple[str, ...] | None = None,
     allow: tuple[AllowRule, ...] = (),
     files: Mapping[str, bytes] | None = None,
+    fixture: Mapping[str, bytes] | None = None,
     grader: Any = None,
     **options: Any,
 ) -> tuple[LintFinding, ...]:
@@ -72,7 +73,10 @@ def lint(
         hidden=RelPath("hidden"),
         allow=allow,
     )
-    given = Files({"src/shop.py": b"", "README.md": b""}, {"test_h.py": content, **(files or {})})
+    given = Files(
+        {"src/shop.py": b"", "README.md": b"", **(fixture or {})},
+        {"test_h.py": content, **(files or {})},
+    )
     found: tuple[LintFinding, ...] = grader.lint(made, task, given)
     return found
 

@@ -45,10 +45,11 @@ def system_python_problem() -> str:
     return ""
 
 
-def as_ordinary_user(*arguments: str, seconds: float = 600.0) -> Finished:
+def as_ordinary_user(*arguments: str, seconds: float = 600.0, user: int = ORDINARY_ID) -> Finished:
     """Run the system's Python with these arguments in a copy of the repository.
 
     `python` on its PATH is a virtual environment, so that programs it starts find the same.
+    Another `user` than the usual one can read everything and write nothing.
     """
     root = _copy()
     environment = {
@@ -65,8 +66,8 @@ def as_ordinary_user(*arguments: str, seconds: float = 600.0) -> Finished:
         [str(root / "venv/bin/python"), *arguments],
         cwd=root / "repository",
         env=environment,
-        user=ORDINARY_ID,
-        group=ORDINARY_ID,
+        user=user,
+        group=user,
         extra_groups=[],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

@@ -142,6 +142,70 @@ def test_values_are_secret_and_the_assertion_is_always_the_same():
     assert len(lines) == 1
 
 
+PARAMETERS = """
+import pytest
+@pytest.mark.parametrize("n, square", [(1, 1), pytest.param(2, 4, id="two")], ids=["one", None])
+def test_squares(n, square):
+    assert n * n == square
+
+@pytest.mark.parametrize(["word"], [("a",), ("b",)])
+@pytest.mark.parametrize("length", [1])
+def test_length(word, length):
+    assert len(word) == length
+"""
+NOT_ONLY_EXPECTED = """
+import pytest
+LIMIT = 3
+@pytest.mark.parametrize("n", [1, 2])
+def test_used_twice(n):
+    assert abs(n) == n
+@pytest.mark.parametrize("n", [1, 2])
+def test_stored(n):
+    n = 3
+    assert abs(-3) == n
+def test_changed():
+    n = 2
+    n += 1
+    assert abs(-3) == n
+def test_of_the_module():
+    assert abs(-3) == LIMIT
+def test_declared():
+    global LIMIT
+    LIMIT = 3
+    assert abs(-3) == LIMIT
+"""
+
+
+def test_expected_values_are_changed_where_they_are_given():
+    tests = ("t.py::test_squares", "t.py::test_length")
+
+    canaries = python_canaries({"t.py": PARAMETERS.encode()}, tests, "s", random.Random(4))
+    changed = canaries.changed(tests)["t.py"].decode()
+
+    assert all(line in changed for line in PARAMETERS.split("\n") if "assert" in line)
+    decorators = [node.decorator_list for node in ast.parse(changed).body[1:]]
+    ((one,), (_, lengths)) = decorators
+    (first, second) = one.args[1].elts
+    assert (first.elts[0].value, second.args[0].value) == (1, 2)
+    assert first.elts[1].value != 1
+    assert second.args[1].value != 4
+    assert lengths.args[1].elts[0].value != 1
+
+
+def test_a_name_that_is_used_for_more_is_left_alone():
+    names = [line[4:].partition("(")[0] for line in NOT_ONLY_EXPECTED.split("\n") if "def " in line]
+    tests = tuple(f"t.py::{name}" for name in names)
+
+    for seed in range(5):
+        content = NOT_ONLY_EXPECTED.encode()
+        changed = python_canaries({"t.py": content}, tests, "s", random.Random(seed)).changed(tests)
+
+        lines = changed["t.py"].decode().split("\n")
+        kept = [line for line in lines if "assert" not in line]
+        assert kept == [line for line in NOT_ONLY_EXPECTED.split("\n") if "assert" not in line]
+        assert len(kept) == len(lines) - len(tests)
+
+
 def test_tests_that_no_function_of_the_file_is_have_no_canary():
     canaries = python_canaries({"t.py": TWO.encode()}, ("t.py::test_b",), "s", random.Random(1))
 

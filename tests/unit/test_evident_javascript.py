@@ -11,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay_graders.evident.js_assertions import failing
-from assay_graders.evident.js_modules import broken, come_from, lacking, shim, specifiers
+from assay_graders.evident.js_modules import (
+    broken,
+    come_from,
+    lacking,
+    redirected,
+    shim,
+    specifiers,
+)
 from assay_graders.evident.js_tests import named_tests, shuffled
 from assay_graders.evident.js_tokens import Tokens, Unreadable
 from assay_graders.evident.literals import Source
@@ -228,3 +235,13 @@ def test_only_files_known_by_their_place_count_as_known(names: list[str] | None,
     graded = frozenset({"/workspace/src/calc.mjs"})
 
     assert come_from("/hidden/t/a.mjs", names, places, graded) is is_known
+
+
+def test_a_copy_imports_the_copies_beside_it():
+    text = "import a from './a.mjs';\nconst b = require(\"../b.cjs\");\n"
+    text += "import '../src/c.mjs'; './a.mjs';"
+
+    assert redirected(text, "src/x.mjs", {"src/a.mjs": "a-1.mjs", "b.cjs": "b-2.cjs"}) == (
+        "import a from './a-1.mjs';\nconst b = require(\"../b-2.cjs\");\n"
+        "import '../src/c.mjs'; './a.mjs';"
+    )

@@ -17,6 +17,7 @@ import pytest
 from freezegun import freeze_time
 
 from assay_graders.isolation.forwarding import Forwarding
+from assay_graders.isolation.noted import Noted
 from assay_graders.isolation.refusals import Refusal
 
 
@@ -25,6 +26,7 @@ class Client:
 
     def __init__(self) -> None:
         self.generation = 1
+        self.noted = Noted()
         self.sent: list[tuple[str, Any]] = []
         self.used: list[str] = []
         self.fails = False
@@ -88,6 +90,19 @@ def test_what_is_not_declared_is_refused(change: str, monkeypatch: Patch):
     assert refused.value.by_test
     forwards.before()
     assert client.sent == []
+
+
+@pytest.mark.parametrize("part", ["asked", "written"])
+def test_what_the_candidate_has_a_part_in_makes_no_grader_unfit(part: str):
+    client, forwards = forwarding()
+    client.noted.is_asked = part == "asked"
+    client.noted.features |= {"write-back"} if part == "written" else set()
+    sys.argv.append("written by the candidate")
+
+    with pytest.raises(Refusal, match="process-state") as refused:
+        forwards.before()
+
+    assert not refused.value.by_test
 
 
 def test_nothing_is_sent_where_nothing_changed():

@@ -393,6 +393,13 @@ def test_hazards_in_helpers_beside_the_tests() -> None:
     ]
 
 
+def test_names_that_a_star_takes_of_the_fixture() -> None:
+    text = "from shop import *\n\ndef test_a():\n    assert price(1)\n"
+    fixture = {"src/shop.py": b"def price(item): return 3\n"}
+    assert rules(text, fixture=fixture) == ["proves-nothing", "truth-only"]
+    assert rules(text, fixture=fixture, mode="unguarded")[1:] == ["star-import", "truth-only"]
+
+
 def test_modules_that_a_candidate_may_add() -> None:
     text = "from extra import *\n\ndef test_a():\n    assert run(1) == 2\n"
     assert rules(text) == []
@@ -430,6 +437,8 @@ def test_a_suite_of_weak_tests_proves_nothing() -> None:
     text = HEAD + "def test_a():\n    f(1)\n\ndef test_b():\n    assert f(1)\n"
     assert "proves-nothing" in rules(text)
     assert "proves-nothing" not in rules(text + "\ndef test_c():\n    assert f(1) == 2\n")
+    kept = text.replace("def test_b():", "def test_b():  # assay: allow truth-only: because")
+    assert rules(kept) == ["no-assertion"]
     assert "proves-nothing" not in rules(text.replace("f(1)\n\n", "f(1)  # x\n\n", 0) + "def (")
 
 

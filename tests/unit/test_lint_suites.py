@@ -18,6 +18,7 @@ from assay.linting.static import lint_suite
 from assay.locking import lock_suite
 from assay.plugins import Registry
 from assay.schemas import schema
+from assay.shipped import builtin_names
 from assay.suites import open_suite
 
 
@@ -152,6 +153,12 @@ def test_only_some_tasks(suite: Path) -> None:
         report(suite, "c")
 
 
+def test_a_suite_without_a_task_is_not_clean(tmp_path: Path) -> None:
+    (tmp_path / "empty" / "task").mkdir(parents=True)
+    ran = assay("lint", tmp_path / "empty")
+    assert (ran.code, ran.err) == (3, "assay: suite empty: has no task\n")
+
+
 class Linting(StubGrader):
     """A grader with a rule of its own."""
 
@@ -241,3 +248,10 @@ def test_hostile_names_are_shown_escaped(suite: Path) -> None:
     assert ran.code == 3
     assert all(line.isprintable() for line in ran.out.splitlines())
     assert "kept no-assertion" in ran.out
+
+
+@pytest.mark.parametrize("name", builtin_names())
+def test_the_shipped_suites_are_clean(name: str) -> None:
+    registry = Registry()
+    shipped = lint_suite(open_suite(f"builtin:{name}", registry, check_pins=False), registry)
+    assert shipped.findings == ()

@@ -7,7 +7,7 @@ is decided, only compared.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from assay.ledger import ArtifactFolder
 from assay.linting.driven import GraderRun, judge
 from assay.linting.jobs import WAYS, Job, make_job
 from assay.linting.static import trust_given
+from assay.linting.stopping import StoppableSandbox
 from assay.linting.watched import Seen, Watched
 from assay.plan import Skipped, trial_spec
 from assay.runner import Observer, scratch_folder
@@ -83,10 +84,11 @@ def drive(
         scratch_folder(components) as scratch,
         tempfile.TemporaryDirectory(prefix="assay-lint-") as folder,
     ):
+        sandbox = StoppableSandbox(components.sandbox)
         host = TrialHost(
             hasher=components.hasher,
             copier=components.copier,
-            sandbox=components.sandbox,
+            sandbox=sandbox,
             store=components.store,
             scratch=scratch,
             artifacts=ArtifactFolder(Path(folder)),
@@ -98,7 +100,7 @@ def drive(
             for way in job.ways
         ]
         observer.started(len(trials))
-        seen = _all_measured(host, trials, observer, workers)
+        seen = _all_measured(host, trials, observer, workers, sandbox.stop)
     return Driven(tuple(run for job in jobs for run in _judged(job, seen)), skipped)
 
 
@@ -107,7 +109,11 @@ _Measured = dict[tuple[str, str, str, str], Seen]
 
 
 def _all_measured(
-    host: TrialHost, trials: Sequence[_Trial], observer: Observer, workers: int
+    host: TrialHost,
+    trials: Sequence[_Trial],
+    observer: Observer,
+    workers: int,
+    stop: Callable[[], None],
 ) -> _Measured:
     found: _Measured = {}
     pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="assay-lint")
@@ -122,8 +128,11 @@ def _all_measured(
             trial = futures[future]
             for grader, of_grader in seen.items():
                 found[trial.job.task_id, trial.way, grader, trial.name] = of_grader
+    except BaseException:
+        stop()
+        raise
     finally:
-        # What has begun is left in order; what has not is not begun.
+        # What has begun leaves in order; what has not is not begun.
         pool.shutdown(wait=True, cancel_futures=True)
     return found
 

@@ -18,6 +18,7 @@ from assay.api import (
     GraderRole,
     GraderSpec,
     Hasher,
+    InvalidInput,
     LintFinding,
     LintingGrader,
     ModalGrader,
@@ -102,8 +103,13 @@ def lint_suite(suite: Suite, registry: Registry, only: Collection[str] = ()) -> 
 
 
 def chosen_tasks(suite: Suite, only: Collection[str]) -> tuple[str, ...]:
-    """Ids of the tasks to look at, sorted; raises UsageError for an unknown one."""
+    """Ids of the tasks to look at, sorted.
+
+    Raises UsageError for an unknown one, InvalidInput if there are none at all.
+    """
     known = suite.task_ids()
+    if not known:
+        raise InvalidInput(f"suite {suite.header.id}: has no task")
     if set(only) - set(known):
         raise UsageError(f"unknown task; known: {', '.join(known)}")
     return tuple(task_id for task_id in known if not only or task_id in only)

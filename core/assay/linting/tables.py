@@ -54,10 +54,16 @@ def _show_rule(group: Sequence[Finding], console: Console) -> None:
     console.print(Text("  "), sentence(f"{rule.follows} {rule.cure}"), sep="")
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     table.add_column("", width=2)
-    for name in ("place", "test", "detail"):
-        table.add_column(name, overflow="fold")
-    for found in group:
-        table.add_row("", safe(_place(found)), safe(found.test), sentence(found.detail))
+    columns = (
+        [safe(_place(found)) for found in group],
+        [safe(found.test) for found in group],
+        [sentence(found.detail) for found in group],
+    )
+    filled = [column for column in columns if any(cell.plain for cell in column)]
+    for _ in filled:
+        table.add_column(overflow="fold")
+    for cells in zip(*filled, strict=True):
+        table.add_row("", *cells)
     console.print(table)
     console.print()
 

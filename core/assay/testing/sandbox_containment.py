@@ -57,7 +57,7 @@ class ContainmentTests(JailedTests):
             writable = attrs.evolve(mount, writable=True)
             for profile in (Profile.VISIBLE, Profile.HIDDEN, Profile.WORKER):
                 with pytest.raises(SandboxFailed):
-                    self.sandbox().open(self.spec(profile=profile, mounts=(writable,)))
+                    self.sandbox().open(self.spec(profile=profile, mounts=(writable,))).close()
             write = "open('/tree/new', 'w').write('new')"
             agent = {"mounts": (writable,), "profile": Profile.AGENT}
             assert self.errors(write, **agent) == ["OPEN"]
@@ -69,7 +69,7 @@ class ContainmentTests(JailedTests):
             Path(mount.source, "sub").symlink_to("/tmp")
             inner = Mount("/tree/sub/deep", MountKind.FILE, content=b"x")
             with pytest.raises(SandboxFailed):
-                self.sandbox().open(self.spec(profile=Profile.AGENT, mounts=(mount, inner)))
+                self.sandbox().open(self.spec(profile=Profile.AGENT, mounts=(mount, inner))).close()
 
 
 def _nobody_came(server: socket.socket) -> None:

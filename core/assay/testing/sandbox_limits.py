@@ -93,7 +93,7 @@ class LimitsTests(JailedTests):
         pytest = _pytest()
         for wrong in (Limits(wall=0.0), Limits(processes=-1), Limits(wall=float("inf"))):
             with pytest.raises(InvalidInput):
-                self.sandbox().open(self.spec(limits=wrong))
+                self.sandbox().open(self.spec(limits=wrong)).close()
 
     def test_channels_carry_frames_both_ways(self) -> None:
         with self.session() as session:

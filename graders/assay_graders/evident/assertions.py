@@ -11,6 +11,7 @@ import random
 from collections.abc import Iterator, Sequence
 
 from assay_graders.evident.literals import Source, Splice, other_value
+from assay_graders.evident.named import defining
 
 __all__ = ["Function", "failing", "functions_of"]
 
@@ -56,7 +57,7 @@ def failing(
     strong: list[list[Splice]] = []
     weak: list[list[Splice]] = []
     for statement in _reached(function):
-        for splices, is_strong in _changes(source, statement, how):
+        for splices, is_strong in _changes(source, function, statement, how):
             (strong if is_strong else weak).append(splices)
     if strong or weak:
         return which.choice(strong or weak)
@@ -120,13 +121,13 @@ def _name(node: ast.expr) -> str:
 
 
 def _changes(
-    source: Source, statement: ast.stmt, how: random.Random
+    source: Source, function: Function, statement: ast.stmt, how: random.Random
 ) -> Iterator[tuple[list[Splice], bool]]:
     """Ways to make a statement fail, and whether each needs the compared value itself."""
     if isinstance(statement, ast.Assert):
-        yield _failing_condition(source, statement.test, how)
+        yield _failing_condition(source, function, statement.test, how)
     elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-        yield from _failing_call(source, statement.value, how)
+        yield from _failing_call(source, function, statement.value, how)
     elif isinstance(statement, (ast.With, ast.AsyncWith)):
         for item in statement.items:
             if isinstance(item.context_expr, ast.Call):
@@ -134,15 +135,15 @@ def _changes(
 
 
 def _failing_condition(
-    source: Source, test: ast.expr, how: random.Random
+    source: Source, function: Function, test: ast.expr, how: random.Random
 ) -> tuple[list[Splice], bool]:
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         sides = (test.comparators[0], test.left)
         if isinstance(test.ops[0], (ast.Eq, ast.Is)):
             for side in sides:
-                splice = _other_expected(source, side, how)
-                if splice is not None:
-                    return [splice], True
+                splices = _other_expected(source, function, side, how)
+                if splices:
+                    return splices, True
         if isinstance(test.ops[0], ast.Eq):
             return [_wrapped(source, _expected_side(*sides))], True
     start, end = source.span(test)
@@ -155,10 +156,22 @@ def _expected_side(right: ast.expr, left: ast.expr) -> ast.expr:
     return left if is_called[0] and not is_called[1] else right
 
 
-def _other_expected(source: Source, side: ast.expr, how: random.Random) -> Splice | None:
+def _other_expected(
+    source: Source, function: Function, side: ast.expr, how: random.Random
+) -> list[Splice]:
+    """Another value for a literal, or for what a name stands for; nothing where neither is."""
+    if isinstance(side, ast.Name):
+        return _all_other(source, defining(function, side) or [], how)
     if isinstance(side, ast.Call) and _name(side.func) == "approx" and len(side.args) == 1:
-        return other_value(source, side.args[0], how) if not side.keywords else None
-    return other_value(source, side, how)
+        return [] if side.keywords else _all_other(source, side.args, how)
+    return _all_other(source, [side], how)
+
+
+def _all_other(source: Source, nodes: list[ast.expr], how: random.Random) -> list[Splice]:
+    """Another value for each of these; nothing if one of them is no literal."""
+    splices = [other_value(source, node, how) for node in nodes]
+    found = [splice for splice in splices if splice is not None]
+    return found if len(found) == len(splices) else []
 
 
 def _wrapped(source: Source, node: ast.expr) -> Splice:
@@ -167,7 +180,7 @@ def _wrapped(source: Source, node: ast.expr) -> Splice:
 
 
 def _failing_call(
-    source: Source, call: ast.Call, how: random.Random
+    source: Source, function: Function, call: ast.Call, how: random.Random
 ) -> Iterator[tuple[list[Splice], bool]]:
     """An assertion method of unittest."""
     name = _name(call.func)
@@ -177,9 +190,9 @@ def _failing_call(
         return
     if name in _EQUAL and len(call.args) >= 2:
         for side in (call.args[1], call.args[0]):
-            splice = _other_expected(source, side, how)
-            if splice is not None:
-                yield [splice], True
+            splices = _other_expected(source, function, side, how)
+            if splices:
+                yield splices, True
                 return
         if name == "assertEqual":
             yield [_wrapped(source, _expected_side(call.args[1], call.args[0]))], True

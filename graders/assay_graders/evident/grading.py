@@ -13,6 +13,7 @@ from assay_graders.evident.canaries import split_in_two
 from assay_graders.evident.guarded_report import GuardedReport
 from assay_graders.evident.judging import (
     Shown,
+    failing,
     parts_as_results,
     shown_by_break,
     shown_by_canaries,
@@ -67,13 +68,13 @@ def _held(measured: Measured) -> tuple[str, ...]:
 def _guarded(
     ctx: GradeContext, suite: GuardedTests, runs: GuardedRuns, passed: Facts, real: GuardedReport
 ) -> Facts:
-    pristine, outcome = _pristine(ctx, suite, runs)
+    pristine, outcome = _trusted(ctx, runs, is_emptied=False)
     shown = shown_by_real(real, pristine, suite.expect, suite.language.mark)
     shown |= suite.language.shown(real, pristine, runs.order)
     outcomes: list[Outcome] = [] if outcome is None else [outcome]
-    for more, measured in (_canaries(suite, runs, real), _broken(suite, runs, pristine)):
+    for more, measured in (_canaries(suite, runs, real), _broken(ctx, suite, runs, pristine)):
         shown |= more
-        outcomes += [one.outcome for one in measured]
+        outcomes += measured
     needed = (*ALWAYS, *suite.language.guards, *NEEDED)
     held = tuple(guard for guard in needed if guard in {*ALWAYS, *shown.held})
     lacking = frozenset(f"lacks-{guard}" for guard in needed if guard not in held)
@@ -95,20 +96,22 @@ _known: dict[object, GuardedReport] = {}
 """Reports of trusted runs in this process: they depend on nothing of a candidate's."""
 
 
-def _pristine(
-    ctx: GradeContext, suite: GuardedTests, runs: GuardedRuns
+def _trusted(
+    ctx: GradeContext, runs: GuardedRuns, *, is_emptied: bool
 ) -> tuple[GuardedReport, Outcome | None]:
-    absent = frozenset(p for p, text in runs.changed.originals.items() if text is None)
+    """The report of a run without the candidate; no outcome if it is known already."""
+    changed = frozenset((p, text is None) for p, text in runs.changed.originals.items())
+    which = changed if is_emptied else frozenset(p for p, is_added in changed if is_added)
     put = tuple(sorted(runs.others.pristine.items()))
     hidden = None if ctx.hidden is None else ctx.hidden.ref
     env = tuple(sorted(ctx.task.env.items()))
     # Options may hold what has no hash; what they say is their text.
     setting = (ctx.runtime.digest, repr(ctx.options), ctx.limits, ctx.task.network, env)
-    key = (ctx.change_set.base, hidden, setting, runs.order, absent, put)
+    key = (ctx.change_set.base, hidden, setting, runs.order, is_emptied, which, put)
     known = _known.get(key)
     if known is not None:
         return known, None
-    measured = runs.pristine()
+    measured = runs.pristine_but_changed() if is_emptied else runs.pristine()
     if measured.report is None or measured.outcome.status in LIMITS:
         raise unfit(ctx, "its tests do not run on the fixture")
     if len(_known) >= _KEPT:
@@ -119,16 +122,16 @@ def _pristine(
 
 def _canaries(
     suite: GuardedTests, runs: GuardedRuns, real: GuardedReport
-) -> tuple[Shown, list[Measured]]:
+) -> tuple[Shown, list[Outcome]]:
     language = suite.language
     stems = tuple(dict.fromkeys(language.stem(test) for test in real.collected))
     secret = random.Random(secrets.randbits(256))
     canaries = language.canaries(runs.files, stems, runs.order, secret)
     covered = tuple(stem for stem in stems if stem in canaries.changes)
-    shown, measured = Shown(), []
+    shown, outcomes = Shown(), []
     for changed in split_in_two(covered, secret):
         run = runs.canaries(canaries.changed(changed))
-        measured.append(run)
+        outcomes.append(run.outcome)
         if run.outcome.status not in LIMITS:
             shown |= shown_by_canaries(
                 real,
@@ -141,15 +144,22 @@ def _canaries(
     is_whole = all(canaries.covers(stem, language.mark) for stem in stems)
     if is_whole and not shown.reasons:
         shown |= Shown(held=frozenset({"canary"}))
-    return shown, measured
+    return shown, outcomes
 
 
 def _broken(
-    suite: GuardedTests, runs: GuardedRuns, pristine: GuardedReport
-) -> tuple[Shown, list[Measured]]:
+    ctx: GradeContext, suite: GuardedTests, runs: GuardedRuns, pristine: GuardedReport
+) -> tuple[Shown, list[Outcome]]:
+    """The re-break; where the fixture fails no test, changed modules are emptied instead."""
     if not runs.changed.originals or not runs.changed.readable:
         return Shown(), []
+    outcomes = []
+    if not failing(pristine, suite.expect):
+        runs = runs.emptied()
+        pristine, outcome = _trusted(ctx, runs, is_emptied=True)
+        outcomes += [] if outcome is None else [outcome]
     run = runs.broken()
+    outcomes.append(run.outcome)
     if run.outcome.status in LIMITS:
-        return Shown(), [run]
-    return shown_by_break(run.report, pristine, suite.expect), [run]
+        return Shown(), outcomes
+    return shown_by_break(run.report, pristine, suite.expect), outcomes

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from assay_graders.evident.js_tokens import Tokens, Unreadable
+from assay_graders.evident.js_tokens import Token, Tokens, Unreadable
 
-__all__ = ["broken", "lacking", "shim", "specifiers"]
+__all__ = ["broken", "come_from", "lacking", "redirected", "shim", "specifiers"]
 
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
 _ABSENT = (
@@ -100,24 +100,44 @@ def shim(path: str, text: str) -> str:
 def specifiers(text: str) -> list[str] | None:
     """What a file imports and requires; None where that can't be read."""
     try:
-        tokens = Tokens(text)
+        found = list(_imports(Tokens(text)))
     except Unreadable:
         return None
-    found = []
-    for index, token in enumerate(tokens):
+    return None if None in found else [token.text[1:-1] for token in found if token is not None]
+
+
+def _imports(tokens: Tokens) -> Iterator[Token | None]:
+    """The string of each import, None for one that is no plain string."""
+    for index, token in enumerate(tokens[:-1]):
         if token.kind != "word" or (index and tokens[index - 1].text == "."):
             continue
-        following = tokens[index + 1] if index + 1 < len(tokens) else None
-        if following is None:
-            continue
+        following = tokens[index + 1]
         if token.text in ("import", "require") and following.text == "(":
             inner = tokens[index + 2]
-            if inner.kind != "string" or tokens[index + 3].text != ")":
-                return None
-            found.append(inner.text[1:-1])
+            is_plain = inner.kind == "string" and tokens[index + 3].text == ")"
+            yield inner if is_plain else None
         elif token.text in ("import", "from") and following.kind == "string":
-            found.append(following.text[1:-1])
-    return found
+            yield following
+
+
+def redirected(text: str, path: str, copies: Mapping[str, str]) -> str:
+    """A module whose imports of certain files lead to others beside those.
+
+    `path` and the keys of `copies` are relative to the graded tree, the values are file names.
+    """
+    try:
+        tokens = Tokens(text)
+        found = [token for token in _imports(tokens) if token is not None]
+    except Unreadable:
+        return text
+    folder = posixpath.dirname(path)
+    for token in sorted(found, key=lambda token: -token.start):
+        name = token.text[1:-1]
+        target = posixpath.normpath(posixpath.join(folder, name))
+        if name.startswith(".") and target in copies:
+            beside = posixpath.join(posixpath.dirname(name), copies[target])
+            text = text[: token.start + 1] + beside + text[token.end - 1 :]
+    return text
 
 
 def come_from(

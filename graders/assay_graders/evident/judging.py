@@ -12,6 +12,7 @@ from assay_graders.evident.guarded_report import GuardedReport
 
 __all__ = [
     "Shown",
+    "failing",
     "parts_as_results",
     "shown_by_break",
     "shown_by_canaries",
@@ -133,14 +134,19 @@ def _is_within(test: str, others: Sequence[str], mark: str) -> bool:
     return any(test.startswith(f"{other}{mark}") for other in others)
 
 
+def failing(report: GuardedReport, expect: tuple[str, ...]) -> frozenset[str]:
+    """Expected tests that failed."""
+    outcomes = {test.id: test.outcome for test in report.run.tests}
+    return frozenset(test for test in expect if outcomes.get(test) in _FAILED)
+
+
 def shown_by_break(
     report: GuardedReport | None, pristine: GuardedReport, expect: tuple[str, ...]
 ) -> Shown:
     """A run whose code is the fixture's again: what fails there must fail here."""
     if report is None:
         return _tampering("re-break-unlike")
-    before = {test.id: test.outcome for test in pristine.run.tests}
-    must_fail = {test for test in expect if before.get(test) in _FAILED}
+    must_fail = failing(pristine, expect)
     now = {test.id: test.outcome for test in report.run.tests}
     if any(now.get(test) is TestOutcome.PASSED for test in must_fail):
         return _tampering("re-break-passed")

@@ -18,7 +18,14 @@ from assay_graders.evident.canaries import Canaries
 from assay_graders.evident.changed import MAX_SOURCE_BYTES, ChangedCode
 from assay_graders.evident.guarded_report import GuardedReport
 from assay_graders.evident.js_assertions import failing
-from assay_graders.evident.js_modules import broken, come_from, lacking, shim, specifiers
+from assay_graders.evident.js_modules import (
+    broken,
+    come_from,
+    lacking,
+    redirected,
+    shim,
+    specifiers,
+)
 from assay_graders.evident.js_tests import named_tests, shuffled
 from assay_graders.evident.js_tokens import Tokens, Unreadable
 from assay_graders.evident.judging import Shown, shown_by_order
@@ -133,24 +140,19 @@ class NodeLanguage(Language):
 
     def other_trees(self, ctx: GradeContext, changed: ChangedCode) -> OtherTrees:
         """Restored modules import the candidate's, which stand beside them, for what they do."""
+        after = {entry.path for entry in ctx.tree.entries}
+        restore = tuple(RelPath(name) for name in changed.originals if name not in after)
+        copies = {name: _copy_of(name) for name in changed.originals if name in after}
         pristine: dict[RelPath, bytes] = {}
         breaking: dict[RelPath, bytes] = {}
-        restore = []
-        after = {entry.path for entry in ctx.tree.entries}
-        for name, original in changed.originals.items():
-            path = RelPath(name)
-            if path not in after:
-                restore.append(path)
-                continue
-            content = ctx.changed_file(path, MAX_SOURCE_BYTES)
-            text = lacking(original, content.decode("utf-8", "replace"))
-            pristine[path] = text.encode("utf-8")
-            folder, file = posixpath.split(path)
-            stem, suffix = posixpath.splitext(file)
-            copy = f"{stem}-{secrets.token_hex(8)}{suffix}"
-            breaking[path] = broken(text, copy).encode("utf-8")
-            breaking[RelPath(posixpath.join(folder, copy))] = content
-        return OtherTrees(pristine, breaking, tuple(restore))
+        for name, copy in copies.items():
+            own = ctx.changed_file(name, MAX_SOURCE_BYTES).decode("utf-8", "replace")
+            text = lacking(changed.originals[name], own)
+            pristine[RelPath(name)] = text.encode("utf-8")
+            breaking[RelPath(name)] = broken(text, copy).encode("utf-8")
+            beside = RelPath(posixpath.join(posixpath.dirname(name), copy))
+            breaking[beside] = redirected(own, name, copies).encode("utf-8")
+        return OtherTrees(pristine, breaking, restore)
 
     def shown(self, real: GuardedReport, pristine: GuardedReport, order: str) -> Shown:
         """The files were arranged, and tests ran as they stand there; origins are in the files."""
@@ -159,3 +161,9 @@ class NodeLanguage(Language):
         if self._is_ordered:
             found |= shown_by_order([t for t in real.order if t in set(same)] == same, True)
         return found | Shown(held=frozenset({"module-origins"} if self._have_origins else ()))
+
+
+def _copy_of(path: str) -> str:
+    """A file name for the candidate's module of this path."""
+    stem, suffix = posixpath.splitext(posixpath.basename(path))
+    return f"{stem}-{secrets.token_hex(8)}{suffix}"

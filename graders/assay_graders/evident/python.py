@@ -78,7 +78,7 @@ class UnittestLanguage(PythonLanguage):
     tests whose sub-tests have ids of their own.
     """
 
-    guards: ClassVar[tuple[str, ...]] = ("no-discovery", "no-load-tests", *_MEASURED)
+    guards: ClassVar[tuple[str, ...]] = ("no-discovery", "own-load-tests", *_MEASURED)
     is_placed: ClassVar[bool] = False
     mark: ClassVar[str] = " "
     driver: ClassVar[str] = "unittest_driver"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import secrets
 import time
 from collections.abc import Mapping
 
+import attrs
 from attrs import frozen
 
 from assay.api import (
@@ -84,6 +86,20 @@ class GuardedRuns:
         """The tests as they are, with the fixture's code and nothing of the candidate's."""
         changes = tuple(change.path for change in self._ctx.change_set.changes)
         return self._run(self.files, restored=changes, put=self.others.pristine, pristine=True)
+
+    def emptied(self) -> GuardedRuns:
+        """The same with empty modules as what the fixture had of each changed one."""
+        runs = copy.copy(self)
+        nothing: dict[str, str | None] = dict.fromkeys(self.changed.originals)
+        runs.changed = attrs.evolve(self.changed, originals=nothing)
+        runs.others = self._suite.language.other_trees(self._ctx, runs.changed)
+        return runs
+
+    def pristine_but_changed(self) -> Measured:
+        """As `pristine`, with each changed module as it is in `broken`."""
+        changes = tuple(change.path for change in self._ctx.change_set.changes)
+        put = self.others.pristine
+        return self._run(self.files, restored=changes, put=put, restore=True, pristine=True)
 
     def probe(self) -> None:
         """Raises GraderUnfit if the runner does not start without code under test."""

@@ -1,8 +1,8 @@
 """Imports the modules of the graded tree, or restores those that the candidate changed.
 
 A restored module first runs the candidate's text, in a module of its own, so that whatever it
-does to others stays done; then it becomes what the fixture had. Both ways take the same steps,
-so that code under test is started alike.
+does to others stays done; then it becomes what the fixture had. `worlds` keeps both apart. Code
+under test is started by the same steps either way.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ import os
 import sys
 import types
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from .absent import give_absent
+from .worlds import Worlds
 
 __all__ = ["Originals", "import_graded_from"]
 
@@ -33,6 +35,7 @@ class Originals:
         self.restore = restore
         self.lenient = lenient
         self.restored: list[str] = []
+        self.worlds = Worlds()
 
     def deleted(self, path: str) -> bool:
         """Whether the fixture has a module here and the graded tree has not."""
@@ -46,28 +49,36 @@ class _Loader(importlib.abc.FileLoader, importlib.abc.SourceLoader):  # type: ig
         self._originals = originals
 
     def exec_module(self, module: types.ModuleType) -> None:
-        originals, name = self._originals, module.__name__
+        originals, worlds = self._originals, self._originals.worlds
         is_changed = originals.restore and self.path in originals.texts
-        if not originals.deleted(self.path):
-            stage = _another(module) if is_changed else module
-            sys.modules[name] = stage
-            exec(self.get_code(name), stage.__dict__)  # type: ignore[arg-type]  # noqa: S102
-        if is_changed:
+        is_first = is_changed and not worlds.is_within and not worlds.has(module.__name__)
+        if not originals.deleted(self.path) and (is_first or not is_changed or worlds.is_within):
+            with worlds.within() if is_first else nullcontext():
+                self._execute(_another(module) if is_first else module, is_own=is_changed)
+        if is_changed and not worlds.is_within:
             self._restore(module)
-        if originals.lenient:
+        if originals.lenient and not worlds.is_within:
             give_absent(module)
 
-    def _restore(self, module: types.ModuleType) -> None:
-        name = module.__name__
+    def _execute(self, module: types.ModuleType, *, is_own: bool) -> None:
+        name, worlds = module.__name__, self._originals.worlds
         sys.modules[name] = module
+        if is_own:
+            worlds.add(module)
+        exec(self.get_code(name), module.__dict__)  # type: ignore[arg-type]  # noqa: S102
+        if worlds.is_within and not is_own:
+            worlds.loaded(module)
+
+    def _restore(self, module: types.ModuleType) -> None:
+        sys.modules[module.__name__] = module
+        for name, child in list(sys.modules.items()):
+            above, _, last = name.rpartition(".")
+            if above == module.__name__:
+                module.__dict__[last] = child
         text = self._originals.texts[self.path]
         if text is not None:
             code = compile(text, self.path, "exec", dont_inherit=True)
             exec(code, module.__dict__)  # noqa: S102
-        for other, child in list(sys.modules.items()):
-            above, _, last = other.rpartition(".")
-            if above == name:
-                module.__dict__.setdefault(last, child)
         self._originals.restored.append(self.path)
 
     def get_data(self, path: str) -> bytes:

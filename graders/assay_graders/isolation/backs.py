@@ -73,6 +73,8 @@ class Backs:
         if operation == "get" and len(operands) == 1:
             self._require(is_public(operands[0]))
             return self._tests.read(value, operands[0])
+        if operation == "names" and len(operands) == 1:
+            return self._tests.names(value, is_own=operands[0] == "own")
         if operation == "set" and len(operands) == 2:
             self._require(is_public(operands[0]))
             return self._write(value, *operands)

@@ -16,15 +16,26 @@ Ask = Callable[..., Any]
 """`ask(word, token, *values)`: the driver's answer, or what it raised."""
 
 
+_WRITTEN: dict[int, CallBack] = {}
+
+
 class CallBack:
     """A function: it can be called, and says what it says of itself."""
 
+    _assay_token: int
+    _ask: Ask
+    _parameters: list[Any] | None
+    _binds: bool
+
     def __init__(self, token: int, ask: Ask, about: dict[str, Any]) -> None:
-        self._assay_token = token
-        self._ask = ask
-        self._parameters = about.pop("parameters")
-        self._binds = about.pop("binds")
-        vars(self).update(about)
+        own = {"_assay_token": token, "_ask": ask}
+        own |= {f"_{name}": about.pop(name) for name in ("parameters", "binds")}
+        vars(self).update(about, **own)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Decorators write on what they decorate: it must be the same object when it is back."""
+        super().__setattr__(name, value)
+        _WRITTEN[self._assay_token] = self
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self._ask(CALL_BACK, self._assay_token, args, kwargs)

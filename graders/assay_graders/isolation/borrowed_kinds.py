@@ -78,7 +78,10 @@ def token_of(value: Any) -> int | None:
     if kind is _FUNCTION:
         token = vars(value).get(name)
         return token if type(token) is int else None
-    if kind is not _Class and type(kind) is not _Class and not isinstance(value, BaseException):
+    if type(kind) is _Class:
+        # Its `__dict__` is that of the test's object.
+        return int(object.__getattribute__(value, name))
+    if kind is not _Class and not isinstance(value, BaseException):
         if not isinstance(value, type):
             return None
         name = _CLASS_TOKEN
@@ -119,6 +122,8 @@ def object_class(owner: Owner, token: int, description: dict[str, Any]) -> type:
         "__getattr__": _read_object,
         "__setattr__": _write_object,
         "__delattr__": _delete,
+        "__dir__": _names,
+        "__dict__": property(_public),
         "__init_subclass__": _no_subclass,
     }
     for special in description["specials"]:
@@ -161,6 +166,15 @@ def _read_error(self: Any, name: str) -> Any:
 
 def _write_object(self: Any, name: str, value: Any) -> None:
     type(self)._assay_owner.write(token_of(self), name, value)
+
+
+def _names(self: Any) -> Any:
+    return type(self)._assay_owner.ask(DO_BACK, token_of(self), "names", ["all"])
+
+
+def _public(self: Any) -> dict[str, Any]:
+    owner, token = type(self)._assay_owner, token_of(self)
+    return {name: owner.read(token, name) for name in owner.ask(DO_BACK, token, "names", ["own"])}
 
 
 def _delete(self: Any, name: str) -> None:

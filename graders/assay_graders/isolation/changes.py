@@ -20,53 +20,93 @@ _WATCHED_AT_MOST = 100_000
 
 
 class Watched:
-    """Containers of one test that crossed the wire, each with a digest of what it held then."""
+    """Containers that crossed the wire, each with a digest of what it held then.
+
+    Those of a test are forgotten at its end; those of a fixture or a module outlast it.
+    """
 
     def __init__(self, written: Callable[[Any], bytes]) -> None:
         self._written = written
-        self._results: dict[int, tuple[Any, bytes]] = {}
-        self._arguments: dict[int, tuple[Any, bytes]] = {}
+        self._results = _Kept(self._digest)
+        self._arguments = _Kept(self._digest)
+        self._lasting_results = _Kept(self._digest)
+        self._lasting_arguments = _Kept(self._digest)
         self._is_argument_changed = False
 
     def add_result(self, value: Any) -> None:
         """Watch what the candidate returned, if it can change at all."""
-        self._add(self._results, value)
+        self._results.add(value)
 
     def add_argument(self, value: Any) -> None:
         """Watch what was handed to the candidate, who may keep it."""
         if type(value) in _NEVER_CHANGE:
             return
-        if id(value) in self._arguments:
-            self._is_argument_changed |= self._differs(*self._arguments[id(value)])
-        self._add(self._arguments, value)
+        for kept in (self._arguments, self._lasting_arguments):
+            self._is_argument_changed |= kept.has_changed(value)
+        self._arguments.add(value)
 
     @contextlib.contextmanager
     def taking_over(self) -> Iterator[None]:
         """While arguments change because the candidate changed them."""
-        self._is_argument_changed |= any(self._differs(*kept) for kept in self._arguments.values())
+        both = (self._arguments, self._lasting_arguments)
+        for kept in both:
+            self._is_argument_changed |= kept.changed()
         yield
-        for value, _ in list(self._arguments.values()):
-            self._add(self._arguments, value)
+        for kept in both:
+            kept.changed()
+
+    def outlast(self) -> None:
+        """More than one test has what crossed until now: watch it from test to test."""
+        self._lasting_results.take(self._results)
+        self._lasting_arguments.take(self._arguments)
 
     def end(self) -> tuple[bool, bool]:
-        """Whether the test changed a result, and whether an argument; they are forgotten."""
-        results, self._results = self._results, {}
-        arguments, self._arguments = self._arguments, {}
+        """Whether the test changed a result, and whether an argument."""
+        results = [kept.changed() for kept in (self._results, self._lasting_results)]
+        arguments = [kept.changed() for kept in (self._arguments, self._lasting_arguments)]
         is_changed, self._is_argument_changed = self._is_argument_changed, False
-        return (
-            any(self._differs(*kept) for kept in results.values()),
-            is_changed or any(self._differs(*kept) for kept in arguments.values()),
-        )
-
-    def _add(self, kept: dict[int, tuple[Any, bytes]], value: Any) -> None:
-        if type(value) not in _NEVER_CHANGE and _can_change(value) and len(kept) < _WATCHED_AT_MOST:
-            kept[id(value)] = value, self._digest(value)
-
-    def _differs(self, value: Any, before: bytes) -> bool:
-        return self._digest(value) != before
+        self._results.clear()
+        self._arguments.clear()
+        return any(results), is_changed or any(arguments)
 
     def _digest(self, value: Any) -> bytes:
         return hashlib.blake2b(self._written(value), digest_size=16).digest()
+
+
+class _Kept:
+    """Containers by identity, which holds as long as they are kept."""
+
+    def __init__(self, digest: Callable[[Any], bytes]) -> None:
+        self._digest = digest
+        self._values: dict[int, tuple[Any, bytes]] = {}
+
+    def add(self, value: Any) -> None:
+        """Keep a value that can change, as it is now."""
+        if type(value) in _NEVER_CHANGE or not _can_change(value):
+            return
+        if len(self._values) < _WATCHED_AT_MOST:
+            self._values[id(value)] = value, self._digest(value)
+
+    def take(self, other: _Kept) -> None:
+        """Keep what another one has, as it was there; the other one forgets it."""
+        self._values |= other._values
+        other.clear()
+
+    def has_changed(self, value: Any) -> bool:
+        """Whether a value is kept and has changed since."""
+        kept = self._values.get(id(value))
+        return kept is not None and self._digest(value) != kept[1]
+
+    def changed(self) -> bool:
+        """Whether any value has changed since the last time; it is kept as it is now."""
+        now = {key: (value, self._digest(value)) for key, (value, _) in self._values.items()}
+        is_changed = any(now[key][1] != before for key, (_, before) in self._values.items())
+        self._values = now
+        return is_changed
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._values = {}
 
 
 def _can_change(value: Any) -> bool:

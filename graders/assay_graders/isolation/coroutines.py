@@ -9,6 +9,7 @@ cancellation goes over, and an outcome that nobody asked for breaks the exchange
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Callable, Coroutine
 from contextvars import copy_context
 from types import CoroutineType
@@ -44,7 +45,7 @@ class Coroutines:
         self._is_at_work = False
         self._started = 0
         self._waiting: dict[int, Any] = {}
-        self._arguments: dict[int, Arguments] = {}
+        self._arguments: weakref.WeakKeyDictionary[Any, Arguments] = weakref.WeakKeyDictionary()
         self._lent: dict[int, Any] = {}
         self._ended: list[tuple[int, Any]] = []
         self._turning: Any = None
@@ -69,20 +70,20 @@ class Coroutines:
 
     def stand_in(self, name: str, qualified: str) -> CoroutineType[Any, Any, Any]:
         """A coroutine that, awaited, runs the candidate's."""
-        own: list[Any] = []
+        own: list[weakref.ref[Any]] = []
 
         async def awaited() -> Any:
-            return await self._outcome(own[0])
+            return await self._outcome(own[0]())
 
         made: Any = awaited()
         made.__name__, made.__qualname__ = name, qualified
-        own.append(made)
+        own.append(weakref.ref(made))
         return made  # type: ignore[no-any-return]
 
     def came_of(self, value: Any, arguments: Arguments) -> None:
         """A call gave `value`: a coroutine may yet change what it was called with."""
         if type(value) is CoroutineType:
-            self._arguments[id(value)] = arguments
+            self._arguments[value] = arguments
 
     def run_lent(self, token: int, lent: Coroutine[Any, Any, Any]) -> list[Any]:
         """The candidate awaits a coroutine of the test's: whether it is over, and its value."""
@@ -129,7 +130,7 @@ class Coroutines:
         self._client.uses("awaiting")
         self._started += 1
         number = self._started
-        arguments = self._arguments.pop(id(coroutine), ((), {}))
+        arguments = self._arguments.pop(coroutine, ((), {}))
         self._client.request("start", number, self._client.reference(coroutine))
         is_cancelled = False
         while True:

@@ -58,7 +58,8 @@ def describe_class(kind: type) -> list[Any]:
     as, and whether its metaclass decides what its instances are.
     """
     base = content_type(kind)
-    is_whole = base in CONTENTS or issubclass(kind, BaseException)
+    # A tuple itself is described only where it can't be copied: there it has to be asked.
+    is_whole = (base in CONTENTS and kind is not base) or issubclass(kind, BaseException)
     specials = [
         name
         for name in SPECIALS

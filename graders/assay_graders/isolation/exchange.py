@@ -23,7 +23,7 @@ _NEVER = frozenset(
         *("pytestmark", "load_tests", "collect_ignore", "collect_ignore_glob"),
         *("setUpModule", "tearDownModule", "setup_module", "teardown_module", "setup_function"),
         *("teardown_function", "setup_method", "teardown_method", "setup_class"),
-        *("teardown_class",),
+        *("teardown_class", "_mock_name"),
     }
 )
 
@@ -95,6 +95,13 @@ class Exchange:
         value = self.take(self._asked("get", target, name)[0])
         self.known.found_at(target, name, value)
         return value
+
+    def names(self, target: Any) -> list[str]:
+        """The names that a module has, without those that tools ask for."""
+        found = self.ask("names", target)
+        if type(found) is not list or not all(type(name) is str for name in found):
+            raise self.client.lose_protocol()
+        return [name for name in found if not is_never_answered(name)]
 
     def raw(self, target: Any, name: str) -> Any:
         """What a class itself has under a name, unbound; raises KeyError."""

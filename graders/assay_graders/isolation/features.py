@@ -21,6 +21,7 @@ LEVELS: dict[str, int] = {
     "awaiting": 2,
     "output": 2,
     "warnings": 2,
+    "logs": 2,
     "callbacks": 3,
     "iterator-arguments": 3,
     "error-arguments": 3,

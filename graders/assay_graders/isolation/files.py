@@ -37,9 +37,7 @@ class LentFiles:
         file = _inner(value)
         if type(file) not in (*_TEXT, *_BINARY):
             return False
-        if file.closed:
-            return type(file) in _IN_MEMORY
-        return bool(file.seekable() if file.readable() else file.writable())
+        return bool(file.closed or (file.seekable() if file.readable() else file.writable()))
 
     def payload(self, value: Any, token: int) -> list[Any]:
         """The reference for a file, with its state."""

@@ -88,7 +88,7 @@ class Forwarding:
         self._is_at_work = True
         try:
             self._client.request("forward", kind, self._client.encode(_content(kind, state)))
-        except Exception:
+        except (Exception, SystemExit):
             # The candidate's process says that it can't: its word alone, so it counts against it.
             raise self._client.refuse("forward") from None
         finally:
@@ -96,7 +96,10 @@ class Forwarding:
         self._sent[kind] = state
 
     def _refused(self, kind: str) -> BaseException:
-        return self._client.refuse("clock" if kind == "clock" else "process-state", by_test=True)
+        noted = self._client.noted
+        # What the candidate called, or wrote into an argument, may be what changed.
+        by_test = not noted.is_asked and "write-back" not in noted.features
+        return self._client.refuse("clock" if kind == "clock" else "process-state", by_test=by_test)
 
     def _time(self) -> Any:
         """None while nobody changed it, else the moment, the offset, and whether it goes on."""

@@ -30,6 +30,9 @@ class CandidateModule(types.ModuleType):
     __dict__ = property(lambda self: _raw_names(self))
 
     def __dir__(self) -> list[str]:
+        loader = self.__spec__.loader if self.__spec__ is not None else None
+        if isinstance(loader, CandidateFinder):
+            return loader.exchange.names(self)
         return list(_own_names(self))
 
     def __getattr__(self, name: str) -> Any:

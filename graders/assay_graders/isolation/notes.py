@@ -10,12 +10,13 @@ from typing import Any
 from ..wire.faults import WireFault
 from ..wire.stdlib import BUILTIN_TYPES
 from ..wire.values import Codec
+from .logs import give_out, read_record
 
 __all__ = ["Notes"]
 
 
 class Notes:
-    """Output goes out at once; warnings wait until no exchange is under way.
+    """Output goes out at once; warnings and log records wait until no exchange is under way.
 
     `effects` are what the candidate did to things that are here, by the word of such a note.
     """
@@ -24,6 +25,7 @@ class Notes:
         self._codec = codec
         self.effects: dict[str, Callable[[Any, Any, Any], None]] = {}
         self._warnings: list[tuple[str, type[Warning]]] = []
+        self._records: list[tuple[str, int, bool, str]] = []
 
     def pass_on(self, noted: Any) -> set[str]:
         """Take the notes of one message; features that they are. Raises WireFault."""
@@ -48,12 +50,17 @@ class Notes:
             elif note[0] == "warning" and len(texts) == 2:
                 self._warnings.append((texts[1], _category(texts[0])))
                 features.add("warnings")
+            elif note[0] == "log" and len(texts) == 4:
+                self._records.append(read_record(texts))
+                features.add("logs")
             else:
                 raise WireFault("a note of an unknown kind")
         return features
 
     def warn(self) -> None:
-        """Give out the warnings; a filter may turn one into an exception."""
+        """Give out records and warnings; a filter may turn one of these into an exception."""
+        while self._records:
+            give_out(*self._records.pop(0))
         while self._warnings:
             text, kind = self._warnings.pop(0)
             warnings.warn(text, kind, stacklevel=5)

@@ -50,6 +50,9 @@ class CandidateClass(type):
     def __getattr__(cls, name: str) -> Any:
         return exchange().read(cls, name)
 
+    def __dir__(cls) -> Any:
+        return exchange().ask("dir", cls)
+
     def __setattr__(cls, name: str, value: Any) -> None:
         exchange().set(cls, name, value)
 
@@ -115,6 +118,7 @@ def _namespace(stand_in: StandIn, bases: tuple[type, ...]) -> dict[str, Any]:
         "__setattr__": _set_attribute,
         "__delattr__": _delete_attribute,
         "__reduce_ex__": _reduce,
+        "__dir__": _nullary("dir"),
     }
     if is_error:
         found["__setattr__"] = _set_error_attribute

@@ -32,6 +32,19 @@ class Judge:
         # Nothing of the candidate's has been here before.
         close_code_paths(self._client, self._base, self._exchange.forwarding)
 
+    def pytest_collection_finish(self) -> None:
+        """What the files themselves got from the candidate is there for all of their tests."""
+        self._exchange.watched.outlast()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any) -> Any:
+        """The same for fixtures that more than one test may use."""
+        try:
+            return (yield)
+        finally:
+            if fixturedef.scope != "function":
+                self._exchange.watched.outlast()
+
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
         noted = self._client.begin()

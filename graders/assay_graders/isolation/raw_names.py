@@ -6,7 +6,7 @@ it would give: a `staticmethod` or a property, for example.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -21,7 +21,10 @@ _OF_PYTHON = frozenset(
 
 
 class RawNames(Mapping[str, Any]):
-    """Looks a name up in the worker; lists only the `own` names of the proxy."""
+    """Looks a name up in the worker.
+
+    A class lists only the `own` names of its proxy: test runners look for tests in that list.
+    """
 
     def __init__(self, target: Any, own: Mapping[str, Any], exchange: Exchange) -> None:
         self._target = target
@@ -45,7 +48,16 @@ class RawNames(Mapping[str, Any]):
         return super().__contains__(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._own)
+        return iter(self._names())
 
     def __len__(self) -> int:
-        return len(self._own)
+        return len(self._names())
+
+    def _names(self) -> Collection[str]:
+        if isinstance(self._target, ModuleType):
+            return self._exchange.names(self._target)
+        return self._own
+
+    def copy(self) -> dict[str, Any]:
+        """The proxy's own names, as every `__dict__` can be copied."""
+        return dict(self._own)

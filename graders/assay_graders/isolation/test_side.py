@@ -124,6 +124,12 @@ class TestSide:
             raise AttributeError(name)
         return getattr(value, name)
 
+    def names(self, value: Any, *, is_own: bool) -> list[str]:
+        """The public names of an object, or only those in its own `__dict__`."""
+        if is_mock(value):
+            return []
+        return [name for name in (vars(value) if is_own else dir(value)) if is_public(name)]
+
     def may_write(self, value: Any, name: str, new: Any) -> bool:
         """Whether a name is data of the object itself, or new and unknown to its class.
 

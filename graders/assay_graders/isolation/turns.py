@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Callable
+from types import CoroutineType
 from typing import Any
 
 from ..wire.faults import WireFault
@@ -45,7 +47,7 @@ class Turns:
         self._wake: Callable[[], None] = _nothing
         self._tasks: dict[int, Any] = {}
         self._changes: dict[int, Callable[[], list[Any]]] = {}
-        self._called: dict[int, Callable[[], list[Any]]] = {}
+        self._called: Any = weakref.WeakKeyDictionary()
         self._finished: list[int] = []
         self._awaited: dict[int, Any] = {}
 
@@ -64,13 +66,14 @@ class Turns:
 
     def came_of(self, value: Any, changes: Callable[[], list[Any]]) -> None:
         """A call gave this coroutine; `changes()` says what became of its arguments."""
-        self._called[id(value)] = changes
+        self._called[value] = changes
 
     def start(self, number: int, value: Any) -> None:
         """Make a task of something awaitable."""
         task = self._loop.create_task(awaiting(value))
         self._tasks[number] = task
-        self._changes[number] = self._called.pop(id(value), list)
+        is_called = type(value) is CoroutineType
+        self._changes[number] = self._called.pop(value, list) if is_called else list
 
         def finish(_: Any) -> None:
             self._finished.append(number)

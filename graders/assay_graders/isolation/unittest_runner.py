@@ -24,12 +24,14 @@ def run(exchange: Exchange, recorder: Recorder, config: dict[str, Any]) -> int:
     client = exchange.client
 
     @contextlib.contextmanager
-    def around(function: Any) -> Iterator[Noted]:
+    def around(function: Any, is_fixture: bool) -> Iterator[Noted]:
         noted = client.begin()
         try:
             with within(config["test_seconds"], client):
                 yield noted
         finally:
+            if is_fixture:
+                exchange.watched.outlast()
             exchange.end_test(function)
 
     files = TestFiles(config["base"], config["tests"])
@@ -47,6 +49,7 @@ def run(exchange: Exchange, recorder: Recorder, config: dict[str, Any]) -> int:
             if isinstance(error, UnsupportedFile):
                 client.refuse("load-tests", by_test=True)
             recorder.add_failed_file(os.path.relpath(file, config["base"]), told(error))
+    exchange.watched.outlast()
     test_run = TestRun(around, config["subtests"])
     try:
         for tests in loaded:

@@ -15,6 +15,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
+from types import CoroutineType
 from typing import Any
 
 from ..wire.faults import WireFault
@@ -24,11 +25,12 @@ from ..wire.text import pack, unpack
 from ..wire.values import Codec
 from .described import MUTABLE_CONTENTS, content_of, describe_class, state_of
 from .floor import Floor
+from .logs import LogWatch
 from .objects import Objects
 from .placing import run_on
 from .protocol import CONFIG, OK, RAISE, REFUSED, WITH
 from .surroundings import Surroundings
-from .turns import Turns, awaiting, is_awaitable, leave_loops_alone
+from .turns import Turns, awaiting, leave_loops_alone
 
 __all__ = ["main"]
 
@@ -67,6 +69,7 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "issubclass": issubclass,
     "isinstance": isinstance,
     "get": getattr,
+    "names": lambda value: [name for name in vars(value) if type(name) is str],
     "raw": lambda value, name: vars(value)[name],
     "set": setattr,
     "del": delattr,
@@ -101,6 +104,7 @@ class Worker:
         objects.awaited = self._turns.borrowed
         self._streams: dict[str, io.BytesIO] = {}
         self._warnings: list[Any] = []
+        self._logs = LogWatch()
         self._questions = itertools.count(-1, -1)
         self._floor = Floor(stream.send)
         self._surroundings = Surroundings()
@@ -178,7 +182,7 @@ class Worker:
                 if self._objects.written(value) != before
             ]
 
-        if changeable and is_awaitable(result):
+        if changeable and type(result) is CoroutineType:
             self._turns.came_of(result, changes)
             return [answer, []]
         return [answer, changes() if changeable else []]
@@ -216,11 +220,17 @@ class Worker:
         self._warnings.append(["warning", category.__name__, str(message)])
 
     def _noted(self) -> list[Any]:
-        """Output and warnings since the last message."""
+        """Output, warnings and log records since the last message."""
         changed = self._objects.noted()
-        if not self._warnings and not any(map(io.BytesIO.tell, self._streams.values())):
+        records = self._logs.notes()
+        if (
+            not self._warnings
+            and not records
+            and not any(map(io.BytesIO.tell, self._streams.values()))
+        ):
             return changed
         noted, self._warnings = self._warnings[:1_000], []
+        noted += [["log", *record] for record in records]
         for name, stream in self._streams.items():
             if stream.tell():
                 written = stream.getvalue()

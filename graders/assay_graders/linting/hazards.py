@@ -93,6 +93,7 @@ class Broken:
     rule: str
     unless_forwarded: str = ""
     until_level: int = NO_LEVEL
+    only_in_process: bool = False
 
 
 def broken_by(node: ast.AST, origins: Origins) -> Iterator[Broken]:
@@ -100,7 +101,8 @@ def broken_by(node: ast.AST, origins: Origins) -> Iterator[Broken]:
     if isinstance(node, ast.ImportFrom):
         is_star = any(alias.name == "*" for alias in node.names)
         if is_star and not node.level and origins.is_candidates(node.module or ""):
-            yield Broken("star-import")
+            is_known = node.module in origins.theirs.exports
+            yield Broken("star-import", only_in_process=is_known)
     elif isinstance(node, ast.ClassDef):
         if origins.mentions(*node.bases):
             yield Broken("subclass")

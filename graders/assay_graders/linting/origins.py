@@ -7,17 +7,25 @@ is meant for reading tests, not for proofs: it never runs anything.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import frozen
 
 from assay_graders.linting.sources import Function, TestCode
 
-__all__ = ["Origins", "inside", "origins_of", "qualified"]
+__all__ = ["Origins", "Theirs", "inside", "origins_of", "qualified"]
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _ROUNDS = 4
 """How many steps from one name to the next are followed."""
+
+
+@frozen
+class Theirs:
+    """The candidate's modules: top-level names, and what `*` takes of one in isolated mode."""
+
+    tops: frozenset[str]
+    exports: Mapping[str, Sequence[str]]
 
 
 @frozen
@@ -30,11 +38,11 @@ class Origins:
 
     imported: dict[str, str]
     made: frozenset[str]
-    tops: Set[str]
+    theirs: Theirs
 
     def is_candidates(self, name: str) -> bool:
         """Whether a dotted name of an import is in the candidate's modules."""
-        return name.partition(".")[0] in self.tops
+        return name.partition(".")[0] in self.theirs.tops
 
     def dotted(self, node: ast.AST) -> str:
         """`os.environ` for an expression that names it, whatever it was imported as."""
@@ -73,9 +81,9 @@ def qualified(node: ast.AST) -> str:
     return ".".join([node.id, *reversed(parts)])
 
 
-def origins_of(tree: ast.Module, tops: Set[str]) -> Origins:
+def origins_of(tree: ast.Module, theirs: Theirs) -> Origins:
     """The names of a whole file: imports anywhere in it, and helpers that ask the candidate."""
-    origins = Origins(dict(_imports(tree)), frozenset(), tops)
+    origins = Origins(dict(_imports(tree, theirs)), frozenset(), theirs)
     functions = [node for node in ast.walk(tree) if isinstance(node, Function)]
     for _ in range(_ROUNDS):
         made = (
@@ -89,7 +97,7 @@ def origins_of(tree: ast.Module, tops: Set[str]) -> Origins:
         )
         if made == origins.made:
             break
-        origins = Origins(origins.imported, frozenset(made), tops)
+        origins = Origins(origins.imported, frozenset(made), theirs)
     return origins
 
 
@@ -104,7 +112,7 @@ def inside(origins: Origins, test: TestCode) -> Origins:
         made = origins.made | set(_assigned(origins, within)) | attributes
         if made == origins.made:
             break
-        origins = Origins(origins.imported, frozenset(made), origins.tops)
+        origins = Origins(origins.imported, frozenset(made), origins.theirs)
     return origins
 
 
@@ -112,7 +120,7 @@ def _is_test(node: ast.stmt) -> bool:
     return isinstance(node, Function) and node.name.startswith("test")
 
 
-def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
+def _imports(tree: ast.Module, theirs: Theirs) -> Iterator[tuple[str, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -123,6 +131,8 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
                     yield alias.asname, alias.name
         elif isinstance(node, ast.ImportFrom) and not node.level:
             for alias in node.names:
+                taken = theirs.exports.get(node.module or "", ()) if alias.name == "*" else ()
+                yield from ((name, f"{node.module}.{name}") for name in taken)
                 yield alias.asname or alias.name, f"{node.module}.{alias.name}"
         elif isinstance(node, ast.Assign) and (name := _imported_by_call(node.value)):
             for target in node.targets:

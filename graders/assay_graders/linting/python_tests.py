@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import ast
 import posixpath
-import sys
 from collections.abc import Callable, Iterator, Set
 
 from attrs import evolve, frozen
 
-from assay.api import LintFinding, Op, Task, TaskFiles
+from assay.api import LintFinding, Task, TaskFiles
 from assay_graders.isolated_options import IsolationOptions
-from assay_graders.layout import modules_below
 from assay_graders.linting.hazards import HAZARDS, broken_by
 from assay_graders.linting.known import BUILT_IN_FIXTURES, FIXTURE_MAKERS
-from assay_graders.linting.origins import Origins, origins_of, qualified
+from assay_graders.linting.origins import Origins, Theirs, origins_of, qualified
 from assay_graders.linting.sources import (
     MAX_BYTES,
     Function,
@@ -23,6 +21,7 @@ from assay_graders.linting.sources import (
     Unreadable,
     parse,
 )
+from assay_graders.linting.theirs import names_of
 from assay_graders.linting.weak import asserting_helpers, weakness
 
 __all__ = ["PythonTests", "lint_python_tests", "python_tests"]
@@ -68,7 +67,7 @@ def python_tests(
 
 def lint_python_tests(run: PythonTests, task: Task, files: TaskFiles) -> tuple[LintFinding, ...]:
     """Findings of all rules for Python tests, in no order."""
-    tops = _candidates_names(run, task, files)
+    theirs = names_of(run.tests, run.roots, task, files, hidden=run.hidden)
     expected = run.expect
     findings: list[LintFinding] = []
     weak: set[tuple[str, str]] = set()
@@ -77,15 +76,17 @@ def lint_python_tests(run: PythonTests, task: Task, files: TaskFiles) -> tuple[L
         try:
             file = _parsed(run, files, path)
             names = {name for where, name in expected if where == path}
-            found = list(_in_test_file(run, file, names, tops))
+            found = list(_in_test_file(run, file, names, theirs))
         except (Unreadable, RecursionError) as problem:
             judged = False
             why = str(problem) if isinstance(problem, Unreadable) else _TOO_DEEP
             findings.append(LintFinding("unreadable-file", path, run.hidden, detail=why))
             continue
-        weak |= {(path, item.test) for item in found if item.rule in _PROVING_LITTLE}
-        findings += [_at(item, path, run, file) for item in found]
-    findings += _in_helpers(run, files, tops)
+        placed = [_at(item, path, run, file) for item in found]
+        little = [item for item in placed if item.rule in _PROVING_LITTLE and not item.excuse]
+        weak |= {(path, item.test) for item in little}
+        findings += placed
+    findings += _in_helpers(run, files, theirs)
     if judged and expected and expected <= weak:
         findings.append(LintFinding("proves-nothing"))
     return tuple(findings)
@@ -113,9 +114,9 @@ def _parsed(run: PythonTests, files: TaskFiles, path: str) -> TestFile:
 
 
 def _in_test_file(
-    run: PythonTests, file: TestFile, expected: Set[str], tops: Set[str]
+    run: PythonTests, file: TestFile, expected: Set[str], theirs: Theirs
 ) -> Iterator[LintFinding]:
-    origins = origins_of(file.tree, tops)
+    origins = origins_of(file.tree, theirs)
     yield from _hazards(run, file, origins)
     yield from _listed(file, expected)
     helpers = asserting_helpers(file)
@@ -141,8 +142,10 @@ def _hazards(run: PythonTests, file: TestFile, origins: Origins) -> Iterator[Lin
                 run.isolated
                 and broken.unless_forwarded not in run.forward
                 and run.max_level < broken.until_level
+                and not broken.only_in_process
             )
-            if (rule in HAZARDS or counts) and (rule, line) not in seen:
+            is_hazard = rule in HAZARDS and not (run.isolated and broken.only_in_process)
+            if (is_hazard or counts) and (rule, line) not in seen:
                 seen.add((rule, line))
                 inside = [name for first, last, name in spans if first <= line <= last]
                 yield LintFinding(rule, line=line, test=inside[0] if inside else "")
@@ -228,8 +231,10 @@ def _texts(node: ast.expr) -> Iterator[str]:
             yield from (name.strip() for name in part.value.split(","))
 
 
-def _in_helpers(run: PythonTests, files: TaskFiles, tops: Set[str]) -> Iterator[LintFinding]:
+def _in_helpers(run: PythonTests, files: TaskFiles, theirs: Theirs) -> Iterator[LintFinding]:
     """Hazards in files beside the tests, which tests may import."""
+    # What `*` takes is only known for the test files themselves.
+    theirs = evolve(theirs, exports={})
     folders = {posixpath.dirname(test) for test in run.tests}
     roots = {"" if root == "." else root for root in run.roots}
     for path in files.paths(hidden=run.hidden):
@@ -239,7 +244,7 @@ def _in_helpers(run: PythonTests, files: TaskFiles, tops: Set[str]) -> Iterator[
             continue
         try:
             file = _parsed(run, files, path)
-            found = tuple(_hazards(run, file, origins_of(file.tree, tops)))
+            found = tuple(_hazards(run, file, origins_of(file.tree, theirs)))
         except (Unreadable, RecursionError):
             continue
         for item in found:
@@ -248,23 +253,3 @@ def _in_helpers(run: PythonTests, files: TaskFiles, tops: Set[str]) -> Iterator[
 
 def _is_below(path: str, root: str) -> bool:
     return not root or path.startswith(f"{root}/")
-
-
-def _candidates_names(run: PythonTests, task: Task, files: TaskFiles) -> frozenset[str]:
-    """Top-level names of the fixture's modules, and of those that a candidate may add."""
-    tests = () if run.hidden else run.tests
-    known = modules_below(files.paths(hidden=False), run.roots, tests)
-    names = {name.partition(".")[0] for name in known}
-    for rule in task.allow:
-        if Op.ADDED in rule.ops:
-            names |= {top for root in run.roots if (top := _top_of(rule.path, root))}
-    return frozenset(names - sys.stdlib_module_names)
-
-
-def _top_of(pattern: str, root: str) -> str:
-    """The module that a path pattern names below a root; nothing for wild cards."""
-    inside = pattern if root == "." else pattern.removeprefix(f"{root}/")
-    if root != "." and inside == pattern:
-        return ""
-    first = inside.partition("/")[0].removesuffix(".py")
-    return first if first.isidentifier() else ""

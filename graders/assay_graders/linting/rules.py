@@ -22,7 +22,7 @@ PYTHON_RULES: tuple[LintRule, ...] = (
     LintRule(
         "star-import",
         _HAZARD,
-        "The candidate decides which names the test gets, and can replace any that it uses.",
+        "The candidate decides which names the test gets; isolated mode takes the fixture's alone.",
         "Import the names that the test needs, one by one.",
     ),
     LintRule(

@@ -44,7 +44,7 @@ export function installAsserts(client, exchange) {
     check(...values);
     return values;
   };
-  for (const holder of [assert, assert.strict]) {
+  for (const holder of [assert, assert.strict, assert.Assert?.prototype ?? {}]) {
     for (const name of IDENTITY) guard(holder, name, checked(identity));
     for (const name of CONTENT) guard(holder, name, content);
     for (const name of EXPECTING) guard(holder, name, checked(expecting));

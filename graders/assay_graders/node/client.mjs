@@ -7,7 +7,7 @@ import { lstatSync } from "node:fs";
 import { dirname } from "node:path";
 
 import { MAX_FRAME_BYTES, parsed, WireFault } from "./frames.mjs";
-import { WorkerLost } from "./notes.mjs";
+import { Refusal, WorkerLost } from "./notes.mjs";
 import * as words from "./words.mjs";
 
 const MAX_NESTING = 40;
@@ -141,7 +141,7 @@ export class Client {
     try {
       this.#stream.send(text, words.FORWARD + time);
     } catch (fault) {
-      if (Buffer.byteLength(text) > MAX_FRAME_BYTES) throw this.refuse("argument-size", true);
+      if (Buffer.byteLength(text) > MAX_FRAME_BYTES) throw this.refuse("argument-size");
       throw this.lose("gone", fault);
     }
   }
@@ -182,10 +182,7 @@ export class Client {
     this.#answering++;
     let answer;
     try {
-      answer = this.peer.calledBack(word, token, trees);
-    } catch (fault) {
-      if (fault instanceof WireFault) throw this.lose("protocol", fault);
-      throw fault;
+      answer = this.#read(() => this.peer.calledBack(word, token, trees));
     } finally {
       this.#answering--;
     }
@@ -209,11 +206,13 @@ export class Client {
     throw word === words.REFUSED ? this.refuse("value") : this.lose("protocol");
   }
 
+  // Whatever reading stumbles over is the worker's doing.
   #read(work) {
     try {
       return work();
     } catch (fault) {
-      throw fault instanceof WireFault ? this.lose("protocol", fault) : fault;
+      const isKnown = fault instanceof WorkerLost || fault instanceof Refusal;
+      throw isKnown ? fault : this.lose("protocol", fault);
     }
   }
 }

@@ -4,6 +4,7 @@ import { MAX_DEPTH, MAX_DIGITS, MAX_NODES, MAX_PATTERN } from "./kinds.mjs";
 import { NUMBERS, SYMBOLS, VIEWS } from "./kinds.mjs";
 import * as p from "./primordials.mjs";
 
+const FREEZABLE = new Set(["o", "O", "a", "A"]);
 const HEX = /^-?[0-9a-f]+$/;
 
 // Reads trees strictly: exactly what an Encoder writes, or a WireFault. `resolve(payload, this)`
@@ -133,6 +134,11 @@ const READERS = {
     const made = decoder.met([]);
     items(decoder, made, tree[1]);
     return entries(decoder, made, tree, 2);
+  },
+  z(decoder, tree) {
+    sized(tree, 2);
+    if (!p.isArray(tree[1]) || !p.setHas(FREEZABLE, tree[1][0])) throw new WireFault("not frozen");
+    return p.freeze(decoder.value(tree[1]));
   },
   o: (decoder, tree) => entries(decoder, decoder.met({}), tree, 1),
   O: (decoder, tree) => entries(decoder, decoder.met({ __proto__: null }), tree, 1),

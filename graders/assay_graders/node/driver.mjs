@@ -39,11 +39,11 @@ async function run(config, wire, channel) {
     revived: () => references.forget(),
   });
   bindLinks(exchange);
-  bindTests({ client, watched, waiting, seconds: config.test_seconds });
+  bindTests({ client, watched, waiting, suiteFailed: fileFailed, seconds: config.test_seconds });
   bindReport({ file: config.file, client });
-  process.on("exit", () => {
+  process.on("exit", (code) => {
     watched.end(notes.outside);
-    sendReport(channel);
+    sendReport(channel, code);
   });
   installModules(config.modules, client);
   installAsserts(client, exchange);

@@ -8,6 +8,8 @@ import { kindOf, MAX_DEPTH, MAX_DIGITS, MAX_NODES, MAX_PATTERN, namedKeys } from
 import { SYMBOL_NAMES } from "./kinds.mjs";
 import * as p from "./primordials.mjs";
 
+const FREEZABLE = new Set(["o", "O", "a"]);
+
 // `special(value, encoder)` may give the tree of an object or function, and `other` must give that
 // of what is no value by itself. `nan`: NaN may pass; `functions`: an object that holds some may
 // be a value.
@@ -88,7 +90,8 @@ export class Encoder {
     const kind = kindOf(value, this.functions);
     if (kind === "") return undefined;
     this.scope.add(value);
-    return this.#parts(value, kind);
+    const tree = this.#parts(value, kind);
+    return p.isFrozen(value) && p.setHas(FREEZABLE, kind) ? ["z", tree] : tree;
   }
 
   #parts(value, kind) {

@@ -82,7 +82,14 @@ export class Exchange {
     });
   }
 
+  // Asked for once: who looks twice must see the same.
   parent(target) {
+    const record = this.#references.recordOf(target);
+    if (record.parent === undefined) record.parent = this.#parent(target);
+    return record.parent;
+  }
+
+  #parent(target) {
     return this.#ask(words.PARENT, target, [], (tree, decoder) => {
       const found = decoder.value(tree);
       if (found !== null && typeof found !== "function" && typeof found !== "object") {
@@ -145,9 +152,9 @@ export class Exchange {
     return value;
   }
 
-  // A value that comes along by itself.
-  read(tree) {
-    return this.#copied(this.#references.decoder(new Scope()).value(tree));
+  // A value that comes along by itself, for a test.
+  read(tree, note = this.client.note) {
+    return this.#copied(this.#references.decoder(new Scope()).value(tree), note);
   }
 
   // What an export holds after a change: the same object as before, if it is one by value.
@@ -193,7 +200,10 @@ export class Exchange {
     return this.client.request(
       word,
       trees,
-      (tree) => read(tree, decoder),
+      (tree, changes) => {
+        if (!p.isArray(changes) || changes.length > 0) throw new WireFault("changes of nothing");
+        return read(tree, decoder);
+      },
       (tree) => decoder.value(tree),
     );
   }
@@ -230,13 +240,13 @@ export class Exchange {
     try {
       return this.#references.encoder(scope).tree(value);
     } catch (fault) {
-      throw fault instanceof WireFault ? this.client.refuse("argument-size", true) : fault;
+      throw fault instanceof WireFault ? this.client.refuse("argument-size") : fault;
     }
   }
 
-  #copied(value) {
+  #copied(value, note = this.client.note) {
     if (typeof value === "object" && value !== null) this.#crossed.set(value, value);
-    this.#watched.addResult(this.client.note, value);
+    this.#watched.addResult(note, value);
     return value;
   }
 }

@@ -20,6 +20,7 @@ export function closeCodePaths(client) {
   };
   globalThis.eval = refuse;
   globalThis.Function = new Proxy(Function, { apply: refuse, construct: refuse });
+  closeWebAssembly(refuse);
   const refuseState = () => {
     throw client.refuse("process-state", true);
   };
@@ -29,6 +30,18 @@ export function closeCodePaths(client) {
     defineProperty: refuseState,
     deleteProperty: refuseState,
   });
+}
+
+// Node itself has parts in WebAssembly, which it may start at any time.
+function closeWebAssembly(refuse) {
+  const isNodes = () => /^\s+at (?:[^(]*\()?node:/.test(new Error().stack?.split("\n")[3] ?? "");
+  for (const name of ["Module", "Instance", "compile", "instantiate"]) {
+    const original = WebAssembly[name];
+    WebAssembly[name] = new Proxy(original, {
+      apply: (_, self, values) => (isNodes() ? Reflect.apply(original, self, values) : refuse()),
+      construct: (_, values) => (isNodes() ? new original(...values) : refuse()),
+    });
+  }
 }
 
 // A check, for before each request, that nothing is replaced that the candidate has its own of.

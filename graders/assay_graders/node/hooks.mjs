@@ -22,7 +22,12 @@ export function initialize({ paths, channel }) {
 
 export async function resolve(specifier, context, next) {
   const found = decided(specifier, context);
-  return found ?? allowed(await next(specifier, context));
+  if (found !== undefined) return found;
+  try {
+    return allowed(await next(specifier, context));
+  } catch (error) {
+    return candidatesBehind(error);
+  }
 }
 
 export async function load(url, context, next) {
@@ -40,8 +45,15 @@ export async function load(url, context, next) {
 export function hooksHere(paths, answer) {
   resolution = new Resolution(paths);
   return {
-    resolve: (specifier, context, next) =>
-      decided(specifier, context) ?? allowed(next(specifier, context)),
+    resolve(specifier, context, next) {
+      const found = decided(specifier, context);
+      if (found !== undefined) return found;
+      try {
+        return allowed(next(specifier, context));
+      } catch (error) {
+        return candidatesBehind(error);
+      }
+    },
     load(url, context, next) {
       const question = questionOf(url);
       if (question === undefined) return next(url, context);
@@ -55,6 +67,14 @@ function decided(specifier, { parentURL }) {
   const { url, refused } = resolution.imported(specifier, parentURL);
   if (refused !== undefined) return refusal(refused);
   return url === undefined ? undefined : { url, format: "module", shortCircuit: true };
+}
+
+// A name of the tree's package.json may lead to a file that only the candidate's tree has.
+function candidatesBehind(error) {
+  const { code, url } = error;
+  const isMissing = code === "ERR_MODULE_NOT_FOUND" && typeof url === "string";
+  if (!isMissing || !resolution.isCandidates(url)) throw error;
+  return { url, format: "module", shortCircuit: true };
 }
 
 function allowed(found) {

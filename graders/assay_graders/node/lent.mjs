@@ -112,7 +112,7 @@ export class Lent {
     try {
       return this.#references.encoder(scope).tree(value);
     } catch (fault) {
-      throw fault instanceof WireFault ? this.#client.refuse("argument-size", true) : fault;
+      throw fault instanceof WireFault ? this.#client.refuse("argument-size") : fault;
     }
   }
 
@@ -136,7 +136,7 @@ export class Lent {
   }
 
   #promise(value) {
-    this.#client.note.use("promise-arguments");
+    this.#client.note.use("coroutine-arguments");
     const isNew = !this.#tokens.has(value);
     const token = this.token(value);
     const tell = (isFulfilled) =>

@@ -6,9 +6,9 @@ const MOST_CODES = 20;
 
 // What a test may use, and the level that it costs: what is re-opened at most.
 const LEVELS = {
-  ...{ modules: 0, functions: 0, errors: 1, iteration: 1, promises: 1 },
-  ...{ attributes: 2, classes: 2, "own-errors": 2 },
-  ...{ callbacks: 3, "iterator-arguments": 3, "error-arguments": 3, "promise-arguments": 3 },
+  ...{ modules: 0, functions: 0, errors: 1, iteration: 1 },
+  ...{ attributes: 2, classes: 2, "own-errors": 2, awaiting: 2 },
+  ...{ callbacks: 3, "iterator-arguments": 3, "error-arguments": 3, "coroutine-arguments": 3 },
   "write-back": 4,
 };
 

@@ -4,7 +4,8 @@
 import { inspect } from "node:util";
 
 const { prototype: FUNCTION } = Function;
-const NEVER = new Set([inspect.custom, Symbol.isConcatSpreadable, Symbol.unscopables]);
+// What tools ask for, so that no candidate may answer it.
+export const NEVER = new Set([inspect.custom, Symbol.isConcatSpreadable, Symbol.unscopables]);
 const OWN_OF_FUNCTIONS = new Set(["call", "apply", "bind", "constructor", Symbol.hasInstance]);
 
 class Handler {
@@ -122,6 +123,7 @@ export function prototype(exchange, parent, keys, texts) {
     Object.defineProperty(proto, key, { value, writable: true, configurable: true });
   }
   for (const key of keys) {
+    if (NEVER.has(key)) continue;
     Object.defineProperty(proto, key, {
       configurable: true,
       get() {

@@ -205,7 +205,7 @@ export class References {
 
   promise([, , number], known) {
     if (known !== undefined) return known;
-    this.#client.note.use("promises");
+    this.#client.note.use("awaiting");
     return this.#register("P", number, this.waiting.promise(number));
   }
 

@@ -2,6 +2,8 @@
 // look as often as it likes, and sees the same.
 import { isMap, isSet } from "node:util/types";
 
+import { NEVER } from "./proxies.mjs";
+
 const MOST = 100_000;
 
 // The value with such copies in place of the candidate's objects, functions excepted.
@@ -47,6 +49,7 @@ class Snapshots {
     const made = this.#exchange.isArray(value) ? [] : {};
     this.#made.set(value, Object.setPrototypeOf(made, proto));
     for (const { key, enumerable, isData, value: held } of this.#exchange.own(value)) {
+      if (NEVER.has(key)) continue;
       const part = this.of(isData ? held : this.#exchange.get(value, key));
       if (key === "length" && Array.isArray(made)) made.length = part >>> 0;
       else Object.defineProperty(made, key, { value: part, enumerable, configurable: true });

@@ -9,7 +9,7 @@ const VARIANTS = ["skip", "todo", "only", "expectFailure"];
 const now = performance.now.bind(performance);
 const { setTimeout, clearTimeout } = globalThis;
 const patched = new WeakSet();
-const bound = { client: undefined, watched: undefined, waiting: undefined, seconds: 0 };
+const bound = { client: undefined, watched: undefined, waiting: undefined, suiteFailed() {}, seconds: 0 };
 
 export function bindTests(parts) {
   Object.assign(bound, parts);
@@ -54,6 +54,8 @@ function run(work, self, context, done, note, names) {
     notes.end(note, names);
     if (!note.isClean) throw new Error(`the test can't be judged: ${note.reported.codes.join(", ")}`);
   };
+  // Whoever waits for a test that its runner has given up, waits for nothing.
+  context.signal?.addEventListener("abort", () => after(undefined));
   const after = (error) => {
     try {
       end();
@@ -101,7 +103,15 @@ function suite(work) {
   const outer = notes.names;
   return likewise(work, (self, context, ...rest) => {
     const names = [...outer, context.name];
-    return notes.within(names, null, () => work.call(self, context, ...rest));
+    try {
+      const made = notes.within(names, null, () => work.call(self, context, ...rest));
+      if (isPromise(made)) made.catch(bound.suiteFailed);
+      return made;
+    } catch (error) {
+      // Its runner believes an error that calls itself one of a sub-test.
+      bound.suiteFailed(error);
+      throw error;
+    }
   });
 }
 

@@ -32,7 +32,8 @@ export class Waiting {
   // A promise that ends when the worker's promise of this number does.
   promise(number) {
     return new Promise((resolve, reject) => {
-      this.#pending.set(number, { resolve, reject, since: now() });
+      const { note } = this.#client;
+      this.#pending.set(number, { resolve, reject, note, since: now() });
       this.#slice = SHORTEST;
     });
   }
@@ -106,7 +107,7 @@ export class Waiting {
         const refusal = this.#client.refuse("value");
         return () => waiting.reject(refusal);
       }
-      const result = this.#exchange.read(value[0]);
+      const result = this.#exchange.read(value[0], waiting.note);
       return () => (isFulfilled ? waiting.resolve(result) : waiting.reject(result));
     });
   }

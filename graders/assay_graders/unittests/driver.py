@@ -63,7 +63,7 @@ def _run(config: dict[str, Any], channel: int) -> bool:
     """Whether everything passed."""
     os.set_inheritable(channel, False)
     files = TestFiles(config["base"], config["tests"])
-    run = TestRun(lambda _: contextlib.nullcontext(), config["subtests"])
+    run = TestRun(lambda *_: contextlib.nullcontext(), config["subtests"])
     report = _Report()
     sys.meta_path.insert(0, files)
     folders = [os.path.dirname(test) for test in config["tests"]]

@@ -24,13 +24,14 @@ _UNFINISHED = (inspect.isawaitable, inspect.isgenerator, inspect.isasyncgen)
 
 
 class TestRun:
-    """`around(function)` encloses each test and fixture and gives what is to be noted of it.
+    """`around(function, is_fixture)` encloses each test and each fixture of a class or module,
+    and gives what is to be noted of it.
 
     `subtests` are the ids of tests whose sub-tests are results of their own.
     """
 
     def __init__(
-        self, around: Callable[[Any], AbstractContextManager[Any]], subtests: Iterable[str]
+        self, around: Callable[[Any, bool], AbstractContextManager[Any]], subtests: Iterable[str]
     ) -> None:
         self.ran: list[Ran] = []
         self._around = around
@@ -99,7 +100,7 @@ class TestRun:
     ) -> tuple[list[Any], tuple[str, str] | None]:
         notes: list[Any] = []
         try:
-            with self._around(method or function) as noted:
+            with self._around(method or function, method is None) as noted:
                 notes.append(noted)
                 function()
         except unittest.SkipTest:

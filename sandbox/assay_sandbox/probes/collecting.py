@@ -34,6 +34,7 @@ RESULTS = (
     "by-folder",
     "by-parent/secret",
     "by-socket",
+    "by-hard-link",
 )
 ODD_ENTRIES = {
     **dict.fromkeys(("link", "dangling", "loop", "linked/folder"), RefusedKind.SYMLINK),

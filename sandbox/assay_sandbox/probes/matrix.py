@@ -29,16 +29,14 @@ LAYER_OF = {
     "seccomp": ("ENOSYS", "EAFNOSUPPORT", "signal 31"),
     "rlimit": ("EAGAIN", "EMFILE", "EFBIG", "ENOMEM"),
     "tmpfs size": ("ENOSPC", "EDQUOT"),
-    "no terminal": ("ENOTTY",),
-    "kernel": ("ENODEV", "EBUSY", "ENODATA", "EOPNOTSUPP", "ESPIPE", "EBADF", "ETXTBSY", "EIO"),
 }
-"""By layer, the errors that its refusal shows as."""
+"""By layer, the errors that its refusal shows as; whatever else is the kernel's own no."""
 
 _BY_ERROR = {error: layer for layer, errors in LAYER_OF.items() for error in errors}
 LAYERS = (
     *("mount namespace", "read-only mounts", "pid namespace", "network namespace"),
     *("user namespace", "seccomp", "rlimit", "tmpfs size", "cgroup", "systemd scope"),
-    *("watchdog", "supervisor", "init", "collector", "store", "no terminal"),
+    *("watchdog", "supervisor", "init", "collector", "store"),
 )
 
 

@@ -31,9 +31,10 @@ def memory_of_all(report: Report, facts: Facts) -> None:
     """Half of what the limit allows, in each of several processes, for a while."""
     share = facts["limits"]["memory"] // 2
 
-    def hold(write: int) -> None:
+    def hold(write: int) -> object:
         held = bytearray(share)
         os.write(write, b"%d" % len(held))
+        return held
 
     full = sum(1 for answer in together(6, hold, facts["patience"]) if answer)
     report.open("memory of all processes", f"{full * share // MIB} MiB were held")
@@ -45,7 +46,7 @@ def socket_buffers(report: Report, facts: Facts) -> None:
 
     block = bytes(4096)
 
-    def hold(write: int) -> None:
+    def hold(write: int) -> object:
         pairs = []
         try:
             while True:
@@ -55,6 +56,7 @@ def socket_buffers(report: Report, facts: Facts) -> None:
                     fill_socket(end, block)
         except OSError as error:
             os.write(write, name_of(error).encode())
+        return pairs
 
     met = together(facts["limits"]["processes"] - 4, hold, 0.1)
     if set(met) <= {b"EMFILE"}:
@@ -72,15 +74,16 @@ def fill_socket(end: "Any", block: bytes) -> None:
         return
 
 
-def together(processes: int, hold: "Callable[[int], None]", seconds: float) -> list[bytes]:
+def together(processes: int, hold: "Callable[[int], object]", seconds: float) -> list[bytes]:
     """Have so many processes hold something for a while; what each says, or nothing."""
     children, ready = [], []
     for _ in range(processes):
         read, write = os.pipe()
         child = os.fork()
         if child == 0:
-            hold(write)
-            time.sleep(30)
+            # What a name holds is there until the parent kills this process.
+            kept = hold(write)
+            time.sleep(30 if kept else 0)
         os.close(write)
         children.append(child)
         ready.append(read)
