@@ -6,6 +6,7 @@ object of the documented shape raises ReportFault; nothing is repaired and nothi
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from attrs import field, frozen
@@ -38,6 +39,10 @@ MAX_ID_BYTES = 2_048
 MAX_MESSAGE_BYTES = 16 * 1024
 
 _SCHEMA = 1
+_RUNNER_LINE = re.compile(
+    r"\n *at (?:[^\n]*[( ])?(?:file:///assay/|node:|<anonymous>)[^\n]*?(?=(?: \{)?(?:\n|\Z))"
+)
+"""A line of a stack of Node's that is about the runner and not about tests."""
 _OUTCOMES = {
     outcome.value: outcome
     for outcome in (
@@ -108,7 +113,7 @@ def read_test(item: Any) -> ReportedTest:
     return ReportedTest(
         id=read_text(fields["id"], "id", MAX_ID_BYTES, empty=False),
         outcome=_OUTCOMES[outcome],
-        message=read_text(fields["message"], "message", MAX_MESSAGE_BYTES),
+        message=_read_message(fields["message"]),
     )
 
 
@@ -117,8 +122,12 @@ def read_failed(item: Any) -> FailedFile:
     fields = read_object(item, "error", {"file", "message"})
     return FailedFile(
         file=read_text(fields["file"], "file", MAX_ID_BYTES),
-        message=read_text(fields["message"], "message", MAX_MESSAGE_BYTES),
+        message=_read_message(fields["message"]),
     )
+
+
+def _read_message(value: Any) -> str:
+    return _RUNNER_LINE.sub("", read_text(value, "message", MAX_MESSAGE_BYTES))
 
 
 def read_object(value: Any, what: str, keys: set[str]) -> dict[str, Any]:

@@ -244,6 +244,48 @@ def test_code_that_the_candidate_adds_is_broken_by_its_absence():
     assert (facts.passed, facts.trust, facts.codes) == (True, Trust.TAMPER_EVIDENT, ())
 
 
+PACKAGED = "from part.calc import mul\ndef test_p(): assert mul(2, 6) == 12\n"
+
+
+def test_a_module_may_become_a_package():
+    fixture = {**FIXTURE, "src/part/__init__.py": "", "src/part/calc.py": WRONG}
+    options = PytestOptions(
+        ("test_p.py",), ("test_p.py::test_p",), hidden=True, roots=("src",), mode="tamper-evident"
+    )
+    tree = {path: text for path, text in fixture.items() if path != "src/part/calc.py"}
+    tree |= {"src/part/calc/__init__.py": "from .impl import mul\n", "src/part/calc/impl.py": RIGHT}
+
+    facts = grade(
+        GRADERS["pytest"],
+        options,
+        tree,
+        hidden={"test_p.py": PACKAGED},
+        fixture=fixture,
+        role=GraderRole.HIDDEN,
+    )
+
+    assert (facts.passed, facts.trust, facts.codes) == (True, Trust.TAMPER_EVIDENT, ())
+
+
+SUB_TESTS = """
+import unittest
+from calc import mul
+class TestMul(unittest.TestCase):
+    def test_rows(self):
+        for a, b in ((2, 5), (7, 3)):
+            with self.subTest(a=a):
+                self.assertEqual(mul(a, b), sum([a] * b))
+"""
+
+
+def test_a_sub_test_of_unittest_that_fails_fails_its_test():
+    expect = ("test_hidden.py::TestMul::test_rows",)
+    facts, wrong = (grade_calc(code, hidden=SUB_TESTS, expect=expect) for code in (RIGHT, WRONG))
+
+    assert (facts.passed, facts.trust, facts.codes) == (True, Trust.TAMPER_EVIDENT, ())
+    assert outcomes(wrong)[expect[0]] is TestOutcome.FAILED
+
+
 REGRESSION = "from calc import mul\ndef test_same(): assert mul(2, 2) == 4\n"
 
 

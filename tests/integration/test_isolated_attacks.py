@@ -314,7 +314,6 @@ BY_THE_TEST = {
     "code": "cand.f(1)\n    assert eval('2') == 2",
     "attribute-set": "\n    cand.f = lambda n: n",
     "argument": "import logging\n    cand.f(logging.getLogger())",
-    "argument-changed": "a = [1]\n    cand.f(len(a)); cand.g(a); a.append(2)",
     "process-state": "import os\n    os.environ['A'] = 'b'",
     "subclass": "class Own(cand.Base): pass\n    Own()",
     "subprocess": "import subprocess, sys\n    subprocess.run([sys.executable, '-m', 'cand'])",
@@ -351,6 +350,14 @@ def test_a_test_that_can_not_be_isolated_makes_the_grader_unfit(code: str):
 
     with pytest.raises(GraderUnfit, match=rf"expect\[0\] can't be isolated: {code}"):
         isolated(tests, RIGHT, expect=("test_a",))
+
+
+def test_who_leaves_an_argument_for_the_test_to_change_is_rejected() -> None:
+    tests = "import cand\ndef test_a():\n    a = [3, 1]; cand.sort(a); a.sort()\n"
+
+    facts = isolated(tests, "def sort(given): pass\n", expect=("test_a",))
+
+    assert (found(facts)["test_a"], facts.codes) == ("failed", ("argument-changed",))
 
 
 def test_a_module_that_the_runtime_has_itself_makes_the_grader_unfit():

@@ -35,7 +35,8 @@ class Origins:
     """Where modules come from; made before anything of the tests or the graded tree ran.
 
     `graded` and `added` map names of modules to files: those of the fixture may come from
-    nowhere else, and nothing else may come from the graded tree.
+    nowhere else but what was added under their name, as when a module becomes a package, and
+    nothing else may come from the graded tree.
     """
 
     def __init__(
@@ -59,7 +60,8 @@ class Origins:
         if origin is not None and origin.startswith(f"{self._base}/"):
             return True
         if name in self._graded:
-            return origin is None or origin in self._graded[name]
+            known = (*self._graded[name], *self._added.get(name, ()))
+            return origin is None or origin in known
         if origin is None or not origin.startswith((f"{_WORKSPACE}/", "/tmp/")):
             return True
         return origin in self._added.get(name, ())

@@ -63,6 +63,9 @@ class Watcher:
         if hasattr(report, "context"):
             message = report.longreprtext if outcome != "passed" else ""
             self._results.part(report.nodeid, outcome, message)
+            if outcome in ("failed", "error"):
+                # pytest says so itself of its own sub-tests, but not of unittest's.
+                self._outcome = max(self._outcome, outcome, key=_RANK.index)
             return
         self._called = self._called or report.when == "call"
         self._outcome = max(self._outcome, outcome, key=_RANK.index)

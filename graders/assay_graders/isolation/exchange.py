@@ -175,8 +175,8 @@ class Exchange:
         if is_result:
             self.client.refuse("result-changed")
         if is_argument:
-            # What is called in the middle of a call is the candidate's choice.
-            self.client.refuse("argument-changed", by_test=not self.client.noted.is_asked)
+            # Whether a test changes it may depend on what the candidate left in it or returned.
+            self.client.refuse("argument-changed")
 
     def _asked(self, word: str, target: Any, *operands: Any) -> tuple[Any, list[Any]]:
         trees = [self.client.encode(operand) for operand in operands]

@@ -80,6 +80,7 @@ export class Client {
     const frame = this.#packed([number, word, ...parts]);
     const left = this.#left(note);
     note.trips++;
+    if (word === words.WAIT) note.waits++;
     this.totalTrips++;
     this.#nesting++;
     let isInStep = false;
@@ -177,8 +178,6 @@ export class Client {
     const [number, word, token, trees, exported] = message;
     if (message.length !== 5 || !Array.isArray(trees)) throw this.lose("protocol");
     this.#read(() => this.peer.exported(exported));
-    this.note.use("callbacks");
-    this.note.calledBack = true;
     this.#answering++;
     let answer;
     try {

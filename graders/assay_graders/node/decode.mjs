@@ -1,23 +1,25 @@
 // Trees of the wire as values.
 import { WireFault } from "./frames.mjs";
 import { isIndex, MAX_DEPTH, MAX_DIGITS, MAX_NODES, MAX_PATTERN } from "./kinds.mjs";
-import { NUMBERS, SYMBOLS, VIEWS } from "./kinds.mjs";
+import { NUMBERS, SEARCHES, SYMBOLS, VIEWS } from "./kinds.mjs";
 import * as p from "./primordials.mjs";
 
 const FREEZABLE = new Set(["o", "O", "a", "A"]);
 const HEX = /^-?[0-9a-f]+$/;
 
 // Reads trees strictly: exactly what an Encoder writes, or a WireFault. `resolve(payload, this)`
-// gives what a reference stands for.
+// gives what a reference stands for. Without `takesFunctions` none may be under a name of a value: it
+// would be called where the test means what the language has.
 export class Decoder {
   #nodes = 0;
   #depth = 0;
-  #isContent = false;
+  isContent = false;
 
-  constructor(scope, { nan, resolve }) {
+  constructor(scope, { nan, resolve, takesFunctions = true }) {
     this.scope = scope;
     this.nan = nan;
     this.resolve = resolve;
+    this.takesFunctions = takesFunctions;
   }
 
   value(tree) {
@@ -43,9 +45,9 @@ export class Decoder {
 
   // What an object that has been met holds now, as another object that does not count as met.
   content(tree) {
-    this.#isContent = true;
+    this.isContent = true;
     const made = this.value(tree);
-    if (this.#isContent) throw new WireFault("no content of an object");
+    if (this.isContent) throw new WireFault("no content of an object");
     return made;
   }
 
@@ -57,8 +59,8 @@ export class Decoder {
 
   // An object that counts as met from now on.
   met(value) {
-    if (!this.#isContent) this.scope.add(value);
-    this.#isContent = false;
+    if (!this.isContent) this.scope.add(value);
+    this.isContent = false;
     return value;
   }
 }
@@ -76,11 +78,17 @@ function define(target, key, value) {
   p.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });
 }
 
-function entries(decoder, made, tree, from) {
+// `isChanged`: the object is one of this side's, which the other side gave something.
+function entries(decoder, isChanged, made, tree, from) {
   if ((tree.length - from) % 2 !== 0) throw new WireFault("a key without a value");
   for (let at = from; at < tree.length; at += 2) {
     if (p.hasOwn(made, text(tree[at]))) throw new WireFault("a key occurs twice");
-    define(made, tree[at], decoder.value(tree[at + 1]));
+    const value = decoder.value(tree[at + 1]);
+    if (typeof value === "function" && !decoder.takesFunctions) {
+      const isFine = isChanged && !p.isArray(made) && !p.setHas(SEARCHES, tree[at]);
+      if (!isFine) throw new WireFault("a function in a value");
+    }
+    define(made, tree[at], value);
   }
   return made;
 }
@@ -136,15 +144,17 @@ const READERS = {
     for (let at = 2; at < tree.length; at += 2) {
       if (isIndex(text(tree[at]))) throw new WireFault("an item among named properties");
     }
-    return entries(decoder, made, tree, 2);
+    return entries(decoder, false, made, tree, 2);
   },
   z(decoder, tree) {
     sized(tree, 2);
     if (!p.isArray(tree[1]) || !p.setHas(FREEZABLE, tree[1][0])) throw new WireFault("not frozen");
     return p.freeze(decoder.value(tree[1]));
   },
-  o: (decoder, tree) => entries(decoder, decoder.met({}), tree, 1),
-  O: (decoder, tree) => entries(decoder, decoder.met({ __proto__: null }), tree, 1),
+  o: (decoder, tree) => entries(decoder, decoder.isContent, decoder.met({}), tree, 1),
+  O(decoder, tree) {
+    return entries(decoder, decoder.isContent, decoder.met({ __proto__: null }), tree, 1);
+  },
   m(decoder, tree) {
     const made = decoder.met(new Map());
     if (tree.length % 2 !== 1) throw new WireFault("a key without a value");

@@ -5,24 +5,25 @@
 // has been met in the same exchange is named by its number, so identity and cycles survive.
 import { WireFault } from "./frames.mjs";
 import { kindOf, MAX_DEPTH, MAX_DIGITS, MAX_NODES, MAX_PATTERN, namedKeys } from "./kinds.mjs";
-import { SYMBOL_NAMES } from "./kinds.mjs";
+import { SEARCHES, SYMBOL_NAMES } from "./kinds.mjs";
 import * as p from "./primordials.mjs";
 
 const FREEZABLE = new Set(["o", "O", "a"]);
 
 // `special(value, encoder)` may give the tree of an object or function, and `other` must give that
 // of what is no value by itself. `nan`: NaN may pass; `functions`: an object that holds some may
-// be a value.
+// be a value; `searches`: what changed in an object may be a function that is asked to search.
 export class Encoder {
   // The object whose property is being read.
   holder = undefined;
   #nodes = 0;
   #depth = 0;
 
-  constructor(scope, { nan, functions, special, other }) {
+  constructor(scope, { nan, functions, special, other, searches = true }) {
     this.scope = scope;
     this.nan = nan;
     this.functions = functions;
+    this.searches = searches;
     this.special = special;
     this.other = other;
   }
@@ -128,8 +129,13 @@ export class Encoder {
   #entries(tree, value, keys) {
     for (let at = 0; at < keys.length; at++) {
       this.holder = value;
+      const held = p.descriptorOf(value, keys[at]).value;
+      if (!this.searches && typeof held === "function") {
+        const isSearch = p.isArray(value) || p.setHas(SEARCHES, keys[at]);
+        if (isSearch) throw new WireFault("a function in the place of a search");
+      }
       tree[tree.length] = keys[at];
-      tree[tree.length] = this.tree(p.descriptorOf(value, keys[at]).value);
+      tree[tree.length] = this.tree(held);
     }
     return tree;
   }

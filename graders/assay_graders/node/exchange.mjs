@@ -1,7 +1,7 @@
 // Operations on the candidate's objects, as requests: read, call, construct, load.
 import { replace, takeOver } from "./changes.mjs";
 import { WireFault } from "./frames.mjs";
-import { Scope } from "./kinds.mjs";
+import { Scope, SEARCHES } from "./kinds.mjs";
 import * as p from "./primordials.mjs";
 import * as words from "./words.mjs";
 
@@ -9,10 +9,6 @@ const { isPromise } = p.types;
 const ITERATOR = function () {};
 ITERATOR.prototype = Object.getPrototypeOf(Object.getPrototypeOf([][Symbol.iterator]()));
 const ITERATION = new Set([Symbol.iterator, Symbol.asyncIterator, "next", "done", "return"]);
-
-const SEARCHES = new Set([
-  ...["includes", "indexOf", "lastIndexOf", "startsWith", "endsWith", "localeCompare"],
-]);
 
 export class Exchange {
   #references;

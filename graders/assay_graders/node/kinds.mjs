@@ -5,6 +5,10 @@ export const MAX_DEPTH = 100;
 export const MAX_NODES = 1_000_000;
 export const MAX_DIGITS = 20_000;
 export const MAX_PATTERN = 2_000;
+// Names of methods that are told what is searched for.
+export const SEARCHES = new Set([
+  ...["includes", "indexOf", "lastIndexOf", "startsWith", "endsWith", "localeCompare"],
+]);
 const LAST_INDEX = 2 ** 32 - 2;
 const WHOLE = /^(?:0|[1-9][0-9]{0,9})$/;
 
@@ -59,7 +63,7 @@ export function kindOf(value, functions) {
   const proto = p.getPrototypeOf(value);
   if (proto === null) return isPlain(value, functions) ? "O" : "";
   if (proto === OBJECT) return isPlain(value, functions) ? "o" : "";
-  if (proto === ARRAY) return p.isArray(value) && isList(value) ? "a" : "";
+  if (proto === ARRAY) return p.isArray(value) && isList(value, functions) ? "a" : "";
   const view = p.mapGet(VIEW_NAMES, proto);
   if (view !== undefined) return p.types.isTypedArray(value) ? view : "";
   if (proto === MAP) return p.types.isMap(value) && isBare(value) ? "m" : "";
@@ -83,12 +87,14 @@ function isPlain(value, functions) {
   return true;
 }
 
-// Items, and only data under names beside them.
-function isList(value) {
+// Items, and only data under names beside them. A function there may replace one of the language's.
+function isList(value, functions) {
   const keys = p.ownKeys(value);
   for (let at = keys.length - 1; at >= 0; at--) {
     if (typeof keys[at] === "string" && isIndex(keys[at])) return true;
-    if (keys[at] !== "length" && !isNamedData(value, keys[at])) return false;
+    if (keys[at] === "length") continue;
+    if (!isNamedData(value, keys[at])) return false;
+    if (!functions && typeof value[keys[at]] === "function") return false;
   }
   return true;
 }

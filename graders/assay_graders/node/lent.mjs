@@ -20,6 +20,7 @@ export class Lent {
   #tokens = new Map();
   #values = [undefined];
   #holders = [undefined];
+  #lenders = [undefined];
   #iterators = new Set();
 
   // `settle(token, isFulfilled, value)` tells the worker how a promise of the driver's ended.
@@ -38,7 +39,16 @@ export class Lent {
       this.#tokens.set(value, token);
       this.#values.push(value);
       this.#holders.push(holder);
+      this.#lenders.push(undefined);
     }
+    return token;
+  }
+
+  // The same for what a test hands over: what it does is done as a part of that test.
+  #lend(value, holder) {
+    const token = this.token(value, holder);
+    const { note } = this.#client;
+    this.#lenders[token] = { note, within: this.#notes.bound((work) => work()) };
     return token;
   }
 
@@ -57,7 +67,7 @@ export class Lent {
     if (typeof value === "object" && !p.types.isProxy(value) && isIterator(value)) {
       this.#client.note.use("iterator-arguments");
       this.#iterators.add(value);
-      return ["#", "I", this.token(value)];
+      return ["#", "I", this.#lend(value)];
     }
     throw this.#client.refuse("argument", true);
   }
@@ -78,6 +88,14 @@ export class Lent {
 
   // Answers what the worker asks in the middle of a call: word, tree, changes.
   answer(word, token, trees) {
+    this.given(token);
+    const lender = this.#lenders[token];
+    if (lender === undefined) throw new WireFault("something asked of what was never handed over");
+    return lender.within(() => this.#answer(word, token, trees, lender.note));
+  }
+
+  #answer(word, token, trees, note) {
+    note.use("callbacks");
     const scope = new Scope();
     const decoder = this.#references.decoder(scope);
     const values = trees.map((tree) => decoder.value(tree));
@@ -93,13 +111,13 @@ export class Lent {
       how = words.RAISE;
       result = error;
     }
-    this.failed(result);
+    this.failed(result, note);
     return [how, this.#tree(result, scope), this.#changed(scope, before)];
   }
 
   // The verdict of an assertion must not be in the candidate's hands.
-  failed(error) {
-    if (error instanceof assert.AssertionError) this.#client.note.failedBack = true;
+  failed(error, note) {
+    if (error instanceof assert.AssertionError) this.#notes.failBack(note);
   }
 
   #changed(scope, before) {
@@ -131,17 +149,18 @@ export class Lent {
     if (/^class\b/.test(p.functionText(value))) throw this.#client.refuse("class", true);
     this.#client.note.use("callbacks");
     const { name, length } = value;
-    const token = this.token(value, encoder.holder);
+    const token = this.#lend(value, encoder.holder);
     return ["#", "F", token, typeof name === "string" ? name : "", length >>> 0];
   }
 
   #promise(value) {
     this.#client.note.use("coroutine-arguments");
+    const { note } = this.#client;
     const isNew = !this.#tokens.has(value);
     const token = this.token(value);
     const tell = (isFulfilled) =>
       this.#notes.bound((result) => {
-        if (!isFulfilled) this.failed(result);
+        if (!isFulfilled) this.failed(result, note);
         this.#settle(token, isFulfilled, result);
       });
     if (isNew) p.promiseThen(value, tell(true), tell(false));

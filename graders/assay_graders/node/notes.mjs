@@ -33,12 +33,13 @@ export class WorkerLost extends Error {
 // One test, or what happens outside of any.
 export class Note {
   trips = 0;
+  // Trips that only let the candidate's time go on: how many depends on the machine.
+  waits = 0;
   features = new Set();
   codes = new Set();
   unfit = new Set();
   lost = "";
   failedBack = false;
-  calledBack = false;
   until = 0;
   results = new Map();
   arguments = new Map();
@@ -64,7 +65,7 @@ export class Note {
     return {
       level: Math.max(0, ...features.map((feature) => LEVELS[feature])),
       features,
-      trips: this.trips,
+      trips: this.trips - this.waits,
       codes: codes.sort().slice(0, MOST_CODES),
       unsupported: [...this.unfit].sort().slice(0, MOST_CODES),
     };
@@ -95,6 +96,18 @@ export class Notes {
   // Runs `work` as a part of something with these names; `note` is null outside of tests.
   within(names, note, work) {
     return this.#running.run({ names, note: note ?? this.#running.getStore()?.note }, work);
+  }
+
+  // Runs `work` as a part of the test that began last, if one is in progress.
+  amid(work) {
+    const note = [...this.#inProgress].at(-1);
+    return this.#running.run(note && { names: this.names, note }, work);
+  }
+
+  // An assertion of what this test handed over failed while the candidate called it.
+  failBack(note) {
+    for (const one of [note, this.current]) one.failedBack = true;
+    if (!this.#inProgress.has(note)) this.outside.failedBack = true;
   }
 
   // `work`, to be run later as if it were a part of what is running now.

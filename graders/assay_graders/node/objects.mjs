@@ -3,6 +3,7 @@ import { builtinName, builtinNamed } from "./builtins.mjs";
 import { Decoder } from "./decode.mjs";
 import { Encoder } from "./encode.mjs";
 import { WireFault } from "./frames.mjs";
+import { SEARCHES } from "./kinds.mjs";
 import * as p from "./primordials.mjs";
 
 const MAX_ERRORS_IN_ERRORS = 10;
@@ -27,6 +28,7 @@ export class Objects {
     this.#options = {
       nan,
       functions: false,
+      searches: false,
       special: (value, encoder) => this.#special(value, encoder),
       other: (value, encoder) => this.#reference(value, encoder),
       resolve: (payload, decoder) => this.#resolve(payload, decoder),
@@ -145,6 +147,7 @@ export class Objects {
       for (let at = 0; at < keys.length; at++) {
         const own = p.descriptorOf(value, keys[at]);
         if (typeof keys[at] !== "string" || keys[at] === "stack" || !("value" in own)) continue;
+        if (typeof own.value === "function" && p.setHas(SEARCHES, keys[at])) continue;
         const tree = this.#part(own.value, encoder.scope);
         if (tree !== undefined) properties[properties.length] = [keys[at], own.enumerable, tree];
       }

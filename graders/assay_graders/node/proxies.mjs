@@ -15,7 +15,8 @@ class Handler {
   }
 
   get(target, key) {
-    if (NEVER.has(key)) return undefined;
+    // Nothing but a class says what its objects are.
+    if (NEVER.has(key) || key === Symbol.hasInstance) return undefined;
     return this.exchange.get(this.proxy, key);
   }
 

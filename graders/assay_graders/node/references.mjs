@@ -5,7 +5,7 @@ import { builtinName, builtinNamed } from "./builtins.mjs";
 import { Decoder } from "./decode.mjs";
 import { Encoder } from "./encode.mjs";
 import { WireFault } from "./frames.mjs";
-import { Scope } from "./kinds.mjs";
+import { Scope, SEARCHES } from "./kinds.mjs";
 import * as p from "./primordials.mjs";
 import { functionProxy, objectProxy, prototype } from "./proxies.mjs";
 import * as words from "./words.mjs";
@@ -31,6 +31,7 @@ export class References {
     this.#options = {
       nan,
       functions: true,
+      takesFunctions: false,
       special,
       other: (value, encoder) => this.#other(value, encoder),
       resolve: (payload, decoder) => this.#resolve(payload, decoder),
@@ -232,6 +233,7 @@ export class References {
         throw new WireFault("no property");
       }
       const value = decoder.value(tree);
+      if (typeof value === "function" && SEARCHES.has(key)) throw new WireFault("no property");
       if (known !== undefined) continue;
       p.defineProperty(error, key, { value, enumerable, writable: true, configurable: true });
     }

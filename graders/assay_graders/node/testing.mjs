@@ -1,7 +1,7 @@
 // `node:test` as the tests see it: the real one, with each test, suite and hook enclosed, so that
 // it is known what belongs to which test.
 import real from "node:test";
-import { isPromise } from "node:util/types";
+import { isProxy, isPromise } from "node:util/types";
 
 import { Note, notes, WorkerLost } from "./notes.mjs";
 
@@ -67,16 +67,22 @@ function run(work, self, context, done, note, names) {
   let result;
   try {
     bound.client.revive();
-    result = work.call(self, context, ...(done === undefined ? [] : [(e) => done(after(e))]));
+    result = work.call(self, context, ...(done === undefined ? [] : [(e) => done(after(tellable(e)))]));
   } catch (error) {
     end();
-    throw error;
+    throw tellable(error);
   }
   if (isPromise(result) || typeof result?.then === "function") {
-    return inTime(note, Promise.resolve(result)).finally(end);
+    const made = Promise.resolve(result).catch((error) => Promise.reject(tellable(error)));
+    return inTime(note, made).finally(end);
   }
   if (done === undefined) end();
   return result;
+}
+
+// What the runner may look into: an object of the candidate's would be asked after the test.
+function tellable(error) {
+  return isProxy(error) ? new Error("an object of the candidate's was thrown") : error;
 }
 
 // Time of a test that gives back control to its runner; a request keeps to it by itself.

@@ -64,7 +64,8 @@ export class Waiting {
     if (this.#client.isLost || this.#notes.active === 0) return;
     try {
       this.#checkTime();
-      this.#wait();
+      // Who began to look may be over, and what it was allowed to take with it.
+      this.#notes.amid(() => this.#wait());
     } catch {
       // It is noted, and whoever waits for a promise has been told.
       return;
@@ -104,7 +105,7 @@ export class Waiting {
       if (waiting === undefined) throw new WireFault("an end of what was not promised");
       this.#pending.delete(number);
       if (value.length === 0) {
-        const refusal = this.#client.refuse("value");
+        const refusal = waiting.note.refuse("value", false);
         return () => waiting.reject(refusal);
       }
       const result = this.#exchange.read(value[0], waiting.note);
