@@ -37,6 +37,7 @@ __all__ = [
     "GRACE",
     "HIDDEN",
     "LIMITS",
+    "NODE_RESULTS",
     "WORKSPACE",
     "Reported",
     "base_of",
@@ -153,6 +154,10 @@ def tool(ctx: GradeContext, name: str) -> str:
         reason = ctx.runtime.unavailable.get(name, "it is not part of it")
         raise GraderUnfit(f"the runtime has no {name}: {reason}")
     return path
+
+
+NODE_RESULTS = "node_results.mjs"
+"""What the reporters of Node's tests have in common."""
 
 
 def program(name: str) -> Mount:

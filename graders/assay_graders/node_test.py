@@ -35,6 +35,7 @@ from assay_graders.expected import (
 )
 from assay_graders.isolated_node import IsolatedNodeRun, grade_isolated_node
 from assay_graders.jailed import (
+    NODE_RESULTS,
     WORKSPACE,
     base_of,
     probe,
@@ -101,7 +102,8 @@ class NodeTestGrader:
         if not tests:
             return facts(ctx, self, None, compare(options.expect, None, _file_of), layers=_LAYERS)
         command = self._command(ctx, base_of(options.hidden), tests)
-        run = run_reported(ctx, command, hidden=options.hidden, programs=(program(_REPORTER),))
+        programs = (program(_REPORTER), program(NODE_RESULTS))
+        run = run_reported(ctx, command, hidden=options.hidden, programs=programs)
         probe(ctx, run, _version_check(tool(ctx, "node")))
         results = compare(options.expect, run.report, _file_of)
         return facts(ctx, self, run.outcome, results, layers=_LAYERS, fault=run.fault)

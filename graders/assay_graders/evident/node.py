@@ -31,7 +31,7 @@ from assay_graders.evident.js_tokens import Tokens, Unreadable
 from assay_graders.evident.judging import Shown, shown_by_order
 from assay_graders.evident.language import Language, OtherTrees
 from assay_graders.evident.literals import Splice
-from assay_graders.jailed import HIDDEN, WORKSPACE, program, tool
+from assay_graders.jailed import HIDDEN, NODE_RESULTS, WORKSPACE, program, tool
 
 __all__ = ["NodeLanguage"]
 
@@ -72,7 +72,7 @@ class NodeLanguage(Language):
 
     def programs(self) -> tuple[Mount, ...]:
         """The reporter."""
-        return (program(_REPORTER),)
+        return (program(_REPORTER), program(NODE_RESULTS))
 
     def file_of(self, test: str) -> str:
         """What is before the first ` > `."""
