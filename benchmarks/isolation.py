@@ -94,7 +94,7 @@ def suites() -> str:
 Unmodified tests of packages of others, pure Python and without dependencies. *Share*: of the tests
 that pass in one process, those that pass isolated as well, at the default level and at the highest;
 the aim is {TARGET} %. *False passes* are tests that pass isolated, and not in one process, when
-every function of the package raises, or returns nothing.
+every function of the package raises, or returns nothing; such a run has 30 seconds.
 
 {_table(head, rows)}
 

@@ -36,7 +36,7 @@ __all__ = [
     "role_passed",
 ]
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Number of the grading rules; results under different numbers are not comparable."""
 
 REPORT_SCHEMA = "assay-report-1"

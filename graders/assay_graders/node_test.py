@@ -34,7 +34,6 @@ from assay_graders.expected import (
     root_problems,
 )
 from assay_graders.isolated_node import IsolatedNodeRun, grade_isolated_node
-from assay_graders.isolated_options import modes_of, split_problems
 from assay_graders.jailed import (
     WORKSPACE,
     base_of,
@@ -45,6 +44,7 @@ from assay_graders.jailed import (
     tool,
 )
 from assay_graders.measured import facts
+from assay_graders.options import FileOptions, modes_of, split_problems
 
 __all__ = ["NodeTestGrader", "NodeTestOptions"]
 
@@ -56,23 +56,10 @@ _IS_NEW_ENOUGH = f"process.exit(Number(process.versions.node.split('.')[0]) >= {
 
 
 @frozen
-class NodeTestOptions:
-    """`tests` are files below the graded tree, or below the hidden files with `hidden`.
-
-    An expected id is the file and the names from the outermost suite to the test, joined by
-    ` > `. The rest is for mode `isolated`: folders of the graded tree that hold the code under
-    test, whether NaN may pass, and seconds for one call and for one test (0: no limit of their
-    own).
+class NodeTestOptions(FileOptions):
+    """An expected id is the file and the names from the outermost suite to the test, joined by
+    ` > `.
     """
-
-    tests: tuple[str, ...]
-    expect: tuple[str, ...]
-    hidden: bool = False
-    mode: str = "unguarded"
-    roots: tuple[str, ...] = ()
-    nan: bool = False
-    call_seconds: float = 0.0
-    test_seconds: float = 0.0
 
 
 class NodeTestGrader:

@@ -8,15 +8,13 @@ mode `tamper-evident` further runs show whether it did, in mode `unguarded` noth
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import ClassVar
 
-from attrs import field, frozen
+from attrs import frozen
 
 from assay.api import (
     API_VERSION,
-    Command,
     Facts,
     GradeContext,
     GraderNeeds,
@@ -31,27 +29,19 @@ from assay_graders.evident.grading import grade_evident
 from assay_graders.evident.language import GuardedTests
 from assay_graders.evident.python import PytestLanguage
 from assay_graders.expected import (
-    compare,
     file_problems,
     id_problems,
     mode_problems,
     root_problems,
 )
-from assay_graders.isolated import TestRunner, bytecode, grade_isolated
-from assay_graders.isolated_options import isolated_run, isolation_problems, modes_of
-from assay_graders.isolation.features import DEFAULT_LEVEL
+from assay_graders.isolated import TestRunner, grade_isolated
 from assay_graders.jailed import (
-    WORKSPACE,
-    base_of,
-    probe,
     program,
-    require_files,
-    run_reported,
-    tool,
 )
 from assay_graders.linting.python_tests import lint_python_tests, python_tests
 from assay_graders.linting.rules import PYTHON_RULES
-from assay_graders.measured import facts
+from assay_graders.options import PythonOptions, isolated_run, isolation_problems, modes_of
+from assay_graders.unguarded import UnguardedRun, grade_unguarded
 
 __all__ = ["PytestGrader", "PytestOptions"]
 
@@ -69,26 +59,8 @@ _LAYERS = (
 
 
 @frozen
-class PytestOptions:
-    """`tests` are files below the graded tree, or below the hidden files with `hidden`.
-
-    `expect` are pytest's own ids relative to the same folder; `roots` are folders of the
-    graded tree, `.` for itself, from which tests may import. The last ones are for mode
-    `isolated`: whether NaN may pass, and seconds for one call and for one test (0: no limit of
-    their own).
-    """
-
-    tests: tuple[str, ...]
-    expect: tuple[str, ...]
-    hidden: bool = False
-    roots: tuple[str, ...] = ()
-    mode: str = "unguarded"
-    nan: bool = False
-    call_seconds: float = 0.0
-    test_seconds: float = 0.0
-    forward: tuple[str, ...] = ()
-    max_level: int = DEFAULT_LEVEL
-    adapters: Mapping[str, str] = field(factory=dict)
+class PytestOptions(PythonOptions):
+    """`expect` are pytest's own ids, relative to the folder of `tests`."""
 
 
 class PytestGrader:
@@ -130,26 +102,8 @@ class PytestGrader:
             return grade_isolated(ctx, self, isolated_run(options, _RUNNER))
         if options.mode == "tamper-evident":
             return grade_evident(ctx, self, _guarded(options))
-        base = base_of(options.hidden)
-        tests = require_files(ctx, options.tests, hidden=options.hidden)
-        if not tests:
-            return facts(ctx, self, None, compare(options.expect, None, file_of), layers=_LAYERS)
-        config = {
-            "base": base,
-            "tests": [f"{base}/{test}" for test in tests],
-            "roots": [
-                WORKSPACE if root == "." else f"{WORKSPACE}/{root}" for root in options.roots
-            ],
-        }
-        command = self._command(ctx, json.dumps(config))
-        run = run_reported(ctx, command, hidden=options.hidden, programs=(program(_DRIVER),))
-        probe(ctx, run, self._command(ctx, "probe"), program(_DRIVER))
-        results = compare(options.expect, run.report, file_of)
-        return facts(ctx, self, run.outcome, results, layers=_LAYERS, fault=run.fault)
-
-    def _command(self, ctx: GradeContext, argument: str) -> Command:
-        argv = (tool(ctx, "python"), "-I", "-B", *bytecode(ctx), f"/assay/{_DRIVER}", argument)
-        return Command(argv=tuple(part.encode("utf-8") for part in argv), cwd=WORKSPACE)
+        plain = UnguardedRun(program(_DRIVER), f"/assay/{_DRIVER}", _LAYERS, file_of)
+        return grade_unguarded(ctx, self, options, plain)
 
 
 def _name_of(test: str) -> tuple[str, str]:

@@ -8,23 +8,20 @@ configures the run, but code under test could reach the runner's memory: in mode
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
 
-from attrs import field, frozen
+from attrs import frozen
 
 from assay.api import (
     API_VERSION,
-    Command,
     Facts,
     GradeContext,
     GraderNeeds,
     GraderUnfit,
     LintFinding,
     LintRule,
-    Mount,
     Task,
     TaskFiles,
     Trust,
@@ -34,26 +31,16 @@ from assay_graders.evident.grading import grade_evident
 from assay_graders.evident.language import GuardedTests
 from assay_graders.evident.python import UnittestLanguage
 from assay_graders.expected import (
-    compare,
     file_problems,
     id_problems,
     mode_problems,
     root_problems,
 )
-from assay_graders.isolated import TestRunner, bytecode, grade_isolated
-from assay_graders.isolated_options import isolated_run, isolation_problems, modes_of
-from assay_graders.isolation.features import DEFAULT_LEVEL
-from assay_graders.jailed import (
-    WORKSPACE,
-    base_of,
-    probe,
-    require_files,
-    run_reported,
-    tool,
-)
+from assay_graders.isolated import TestRunner, grade_isolated
 from assay_graders.linting.python_tests import lint_python_tests, python_tests
 from assay_graders.linting.rules import PYTHON_RULES
-from assay_graders.measured import facts
+from assay_graders.options import PythonOptions, isolated_run, isolation_problems, modes_of
+from assay_graders.unguarded import UnguardedRun, grade_unguarded
 
 __all__ = ["UnittestGrader", "UnittestOptions"]
 
@@ -71,26 +58,10 @@ _MAY_BE_HIDDEN = frozenset({"test"})
 
 
 @frozen
-class UnittestOptions:
-    """`tests` are files below the graded tree, or below the hidden files with `hidden`.
-
-    `expect` are the dotted ids that `python -m unittest` prints when it is started in the same
-    folder with these files; `roots` are folders of the graded tree, `.` for itself, from which
-    tests may import. The last three are for mode `isolated`: whether NaN may pass, and seconds
-    for one call and for one test or fixture (0: no limit of their own).
+class UnittestOptions(PythonOptions):
+    """`expect` are the dotted ids that `python -m unittest` prints when it is started in the folder
+    of `tests` with these files. `test_seconds` holds for each fixture as well.
     """
-
-    tests: tuple[str, ...]
-    expect: tuple[str, ...]
-    hidden: bool = False
-    roots: tuple[str, ...] = ()
-    mode: str = "unguarded"
-    nan: bool = False
-    call_seconds: float = 0.0
-    test_seconds: float = 0.0
-    forward: tuple[str, ...] = ()
-    max_level: int = DEFAULT_LEVEL
-    adapters: Mapping[str, str] = field(factory=dict)
 
 
 class UnittestGrader:
@@ -140,23 +111,14 @@ class UnittestGrader:
             return grade_isolated(ctx, self, isolated_run(options, runner))
         if options.mode == "tamper-evident":
             return grade_evident(ctx, self, _guarded(options, subtests))
-        base = base_of(options.hidden)
-        tests = require_files(ctx, options.tests, hidden=options.hidden)
-        if not tests:
-            return facts(ctx, self, None, compare(options.expect, None, file_of), layers=_LAYERS)
-        config = {
-            "base": base,
-            "tests": [f"{base}/{test}" for test in tests],
-            "roots": [
-                WORKSPACE if root == "." else f"{WORKSPACE}/{root}" for root in options.roots
-            ],
-            "subtests": subtests,
-        }
-        command = _command(ctx, json.dumps(config))
-        run = run_reported(ctx, command, hidden=options.hidden, programs=(_program(),))
-        probe(ctx, run, _command(ctx, "probe"), _program())
-        results = compare(options.expect, run.report, file_of)
-        return facts(ctx, self, run.outcome, results, layers=_LAYERS, fault=run.fault)
+        plain = UnguardedRun(
+            program_bundle("driver", "unittests"),
+            "/assay/driver.pyc",
+            _LAYERS,
+            file_of,
+            {"subtests": subtests},
+        )
+        return grade_unguarded(ctx, self, options, plain)
 
 
 def _guarded(options: UnittestOptions, subtests: list[str]) -> GuardedTests:
@@ -167,15 +129,6 @@ def _guarded(options: UnittestOptions, subtests: list[str]) -> GuardedTests:
         roots=options.roots,
         language=UnittestLanguage(_name_of(options.tests), subtests),
     )
-
-
-def _program() -> Mount:
-    return program_bundle("driver", "unittests")
-
-
-def _command(ctx: GradeContext, argument: str) -> Command:
-    argv = (tool(ctx, "python"), "-I", "-B", *bytecode(ctx), "/assay/driver.pyc", argument)
-    return Command(argv=tuple(part.encode("utf-8") for part in argv), cwd=WORKSPACE)
 
 
 def _module(file: str) -> str:

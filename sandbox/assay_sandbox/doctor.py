@@ -158,14 +158,14 @@ def _openat2() -> Finding:
 def _mount_interface() -> Finding:
     layer = "mount interface"
     release = platform.release()
-    if _kernel_version() >= (6, 3):
+    if _kernel_version() >= (6, 1):
         return Finding(layer, PRESENT, release, "mounts are made by descriptor")
     return Finding(
         layer,
         DEGRADED,
         release,
         "mounts are made by path; system directories with mounts inside are refused",
-        "use Linux 6.3 or later",
+        "use Linux 6.1 or later",
     )
 
 

@@ -41,6 +41,8 @@ __all__ = ["CompatSandbox", "NsjailSandbox"]
 ROOT_MODE_ID = 200001
 """Owner of jails started by root: an id that owns nothing else on the host."""
 
+MOUNT_INTERFACES = ("new", "old")
+"""As nsjail calls them, the better one first."""
 
 LAYERS = {
     "namespaces": "present: user, pid, mount, network, ipc, uts, cgroup",
@@ -178,7 +180,7 @@ def _working_plan(ids: HostIds, policy: Policy, memory: MemoryLayer) -> LaunchPl
     """The first mount interface with which a jail starts and shows exactly what was asked."""
     layout = system_layout()
     problem = SandboxFailed("nsjail")
-    for interface in ("new", "default"):
+    for interface in MOUNT_INTERFACES:
         plan = LaunchPlan(ids, policy, interface, memory)
         try:
             check_mounts(read_mounts(plan, layout), layout.expected)

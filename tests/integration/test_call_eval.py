@@ -11,6 +11,8 @@ from support.cli import assay
 from support.repository import ROOT
 from support.tiny import make_suite, write_json, write_tree
 
+from assay.results import PROTOCOL
+
 FAILED = ["hidden-tests-failed", "reported-evidence-mismatch", "visible-tests-failed"]
 REASONS = {
     "always-equal": FAILED,
@@ -41,7 +43,8 @@ def test_every_candidate_gets_its_verdict_with_isolated_trust(report: Any) -> No
 
 
 def test_the_published_results_are_reproduced(report: Any) -> None:
-    published = json.loads((ROOT / "fixtures/call-eval/results/v1.json").read_bytes())
+    results = ROOT / "fixtures" / "call-eval" / "results" / f"v{PROTOCOL}.json"
+    published = json.loads(results.read_bytes())
 
     assert {key: value for key, value in report.items() if key != "identity"} == published["report"]
 

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from support.cli import assay
 
+from assay.results import PROTOCOL
+
 REPOSITORY = Path(__file__).parents[2]
 
 TABLE = {
@@ -57,7 +59,8 @@ def test_every_failure_has_exactly_its_reasons(ran: Any) -> None:
 
 def test_the_published_results_are_reproduced(ran: Any) -> None:
     suite, folder, done = ran
-    published = json.loads((REPOSITORY / "fixtures" / suite / "results" / "v1.json").read_bytes())
+    results = REPOSITORY / "fixtures" / suite / "results" / f"v{PROTOCOL}.json"
+    published = json.loads(results.read_bytes())
     report = json.loads((folder / "report.json").read_bytes())
     assert {key: value for key, value in report.items() if key != "identity"} == published["report"]
     assert f"results {published['results_digest']}" in done.out.splitlines()

@@ -8,6 +8,7 @@ from support.grading import GRADERS, grade, outcomes
 
 from assay.api import Facts, GraderRole, Reason, TestOutcome, Trust
 from assay_graders.evident.grading import ALWAYS, NEEDED
+from assay_graders.evident.python import PytestLanguage
 from assay_graders.pytest_grader import PytestOptions
 
 FIXTURE = {
@@ -74,8 +75,7 @@ def test_an_honest_candidate_passes_with_every_guard_in_force_each_time():
     assert set(facts.layers_held) == {
         *ALWAYS,
         *NEEDED,
-        *("isolated-interpreter", "checked-bytecode", "no-conftest", "no-configuration"),
-        *("no-plugins", "roots-last", "tests-apart", "sub-tests"),
+        *PytestLanguage.guards,
     }
 
 
@@ -193,6 +193,23 @@ def test_a_forger_that_checks_before_it_believes_is_not_stopped():
 
     assert facts.passed
     assert facts.trust is Trust.TAMPER_EVIDENT
+
+
+# A failing candidate that names guards of its own in a report with the right nonce.
+NAMES_GUARDS = """
+import sys
+frame = sys._getframe()
+while frame and "held" not in frame.f_locals:
+    frame = frame.f_back
+frame.f_locals["held"] += ["canary", "re-break", "anything <b>"]
+def mul(a, b): return a + b
+"""
+
+
+def test_a_report_names_no_guards_but_the_known_ones():
+    facts = grade_calc(NAMES_GUARDS)
+
+    assert set(facts.layers_held) <= {*ALWAYS, *PytestLanguage.guards}
 
 
 FORGED = """

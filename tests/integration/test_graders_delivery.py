@@ -37,7 +37,7 @@ def test_a_candidate_measures_as_the_table_says(suite: str, candidate: str | Non
     for fact in (visible, hidden):
         assert fact.completed
         assert not fact.reasons
-        assert fact.trust is Trust.UNGUARDED
+        assert fact.trust is Trust.ISOLATED
         assert {test.outcome for test in fact.tests} <= {TestOutcome.PASSED, TestOutcome.FAILED}
     if candidate is not None:
         declared = set(shipped_candidate(suite, TASK, candidate)["expect"]["required"])

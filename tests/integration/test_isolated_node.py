@@ -237,6 +237,7 @@ export const tag = Symbol("tag");
 export const tagged = () => ({ [tag]: 1 });
 export const same = (x) => x;
 export const never = () => new Promise(() => setInterval(() => {}, 5));
+export const emptied = (list) => (list.length = 0);
 export const words = (text) => text.match(/(?<first>\\w+)/);
 export const bytes = () => Buffer.from("ab");
 export const pi = Object.freeze({ value: 3 });
@@ -355,6 +356,13 @@ describe("together", { concurrency: true }, () => {
 it.skip("skipped", () => assert.equal(c.same(1), 2));
 it("given up by its runner", { timeout: 20 }, () => c.never());
 it("to be done", { todo: true }, () => assert.equal(c.same(1), 2));
+test("shared by sub-tests", async (t) => {
+  const list = [2, 1];
+  assert.equal(c.apply((x) => x, 1), 1);
+  assert.strictEqual(c.same(list), list);
+  await t.test("inner", () => assert.equal(c.apply(Math.max, 1, c.emptied(list)), 1));
+  assert.deepEqual(list, []);
+});
 test("in sub-tests", async (t) => {
   await t.test("left", () => { assert.equal(c.boom(2), 2); });
   await t.test("right", () => { assert.equal(c.boom(3), 3); });
@@ -375,6 +383,7 @@ MORE_FAILED = {
 def test_what_else_works() -> None:
     names = [line.split('"')[1] for line in MORE_TESTS.splitlines() if line.startswith("it")]
     names += [f"together > number {n}" for n in (1, 2, 3)]
+    names += ["shared by sub-tests", "shared by sub-tests > inner"]
     names += ["in sub-tests", "in sub-tests > left", "in sub-tests > right"]
     facts = isolated_node(MORE_TESTS, MORE_SOURCE, expect=tuple(names))
 

@@ -45,6 +45,13 @@ export const number = () => said(5);
 export const changing = () => { let n = 0; return { valueOf: () => (n += 1) }; };
 export const proxy = () => new Proxy({}, { get: (t, k) => (k === "then" ? undefined : all.made) });
 export const listProxy = () => new Proxy([], { get: (t, k) => (k === "length" ? 1 : all.made) });
+export const twoFaced = () => {
+  let asked = 0;
+  const get = (t, k) => (k === "length" ? (asked++ % 2 ? 0 : 1) : all.made);
+  return new Proxy([], { get });
+};
+export const twoFacedError = () => { throw Object.assign(new Error("x"), { list: twoFaced() }); };
+export const twoFacedTag = () => ({ get [Symbol.toStringTag]() { return "Array"; }, length: 1 });
 export const everything = () => all.made;
 export const json = () => ({ toJSON: () => [4], toString: () => "[4]" });
 export const getter = () => { let n = 0; return { get a() { return (n += 1); } }; };
@@ -135,6 +142,12 @@ ATTACKS = {
     "proxy loose": "loose.deepEqual(c.proxy(), { a: 4 })",
     "list proxy": "assert.deepEqual(c.listProxy(), [4])",
     "list proxy loose": "loose.deepEqual(c.listProxy(), [4])",
+    "two faces": "assert.deepEqual(c.twoFaced(), [4])",
+    "two faces loose": "loose.deepEqual(c.twoFaced(), [4])",
+    "two faces in a list": "loose.deepEqual([c.twoFaced()], [[4]])",
+    "two faces in an error": "assert.throws(() => c.twoFacedError(), { list: [4] })",
+    "two faces tagged": "loose.deepEqual(c.twoFacedTag(), [4])",
+    "two faces by util": "assert.ok(util.isDeepStrictEqual(c.twoFaced(), [4]))",
     "everything": "loose.deepEqual(c.everything(), [4])",
     "everything equal": "loose.equal(c.everything(), 4)",
     "everything in list": "assert.ok([4].includes(c.everything()))",

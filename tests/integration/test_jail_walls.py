@@ -6,12 +6,16 @@ import os
 import socket
 from pathlib import Path
 
+import attrs
 import pytest
 from support.jail import python, session, shell, spec, workspace
 from support.jail import sandbox as the_sandbox
 
+import assay_sandbox.init
 from assay.api import Mount, MountKind, Network, Profile, SandboxFailed
-from assay_sandbox.sandbox import CompatSandbox, NsjailSandbox
+from assay_sandbox.layout import layout_of
+from assay_sandbox.opening import open_session
+from assay_sandbox.sandbox import MOUNT_INTERFACES, CompatSandbox, NsjailSandbox, _measured
 
 
 def answer(source: str, **changes: object) -> str:
@@ -177,6 +181,18 @@ def test_the_compat_policy_refuses_what_is_known_to_be_dangerous_and_no_more() -
     assert NsjailSandbox().capabilities().layers["seccomp"] == "present: allow-list"
     assert CompatSandbox().capabilities().layers["seccomp"] == "degraded: deny-list"
     assert len({box().capabilities().versions["policy"] for box in BOXES}) == len(BOXES)
+
+
+@pytest.mark.parametrize("interface", MOUNT_INTERFACES)
+def test_a_jail_starts_with_either_way_to_mount(interface: str) -> None:
+    _, plan = _measured(NsjailSandbox.policy)
+    assert plan is not None
+    init = Path(assay_sandbox.init.__file__).read_bytes()
+    plan = attrs.evolve(plan, mount_interface=interface)
+    with open_session(plan, spec(), layout_of(spec(), init)) as jail:
+        outcome = jail.run(shell("echo x > /usr/bin/x; echo x > /runtime/x; echo up"))
+    assert outcome.stdout.text() == "up\n"
+    assert outcome.stderr.text().count("Read-only") == 2
 
 
 def test_the_init_survives_every_signal() -> None:

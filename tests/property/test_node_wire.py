@@ -147,6 +147,7 @@ REFUSED = {
     "an odd number of parts": b'["o", "a"]',
     "a key that is no text": b'["o", 1, 2]',
     "the length of a list": b'["A", ["a"], "length", 9]',
+    "an item behind a list": b'["A", ["a"], "4294967294", 1]',
     "a number out of range": b"1e999",
     "a constant": b"NaN",
     "no JSON": b"[1",

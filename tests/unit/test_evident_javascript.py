@@ -111,6 +111,32 @@ def test_a_file_of_tests_alone_is_in_order_as_a_whole():
     assert sorted(found) == sorted(text)
 
 
+def test_a_semicolon_that_starts_a_line_stays_there():
+    text = "test('a', () => {});\ntest('b', () => {})\n;[1].sort()\n"
+
+    for seed in range(5):
+        assert shuffled(text, Tokens(text), random.Random(seed))[0].endswith("\n;[1].sort()\n")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "for (const n of [1, 2]) test(`${n}`, () => {});",
+        "if (1) test('only', () => {});",
+        "[1, 2].forEach((n) => it(`${n}`, () => {}));",
+        "suite('t', () => { for (const n of [1]) { it(`${n}`, () => {}); } });",
+    ],
+)
+def test_tests_that_a_loop_makes_keep_the_files_own_order(more: str):
+    text = f"test('a', async (t) => {{ await t.test('b', () => {{}}); }});\n{more}\n"
+
+    for seed in range(5):
+        found, is_whole = shuffled(text, Tokens(text), random.Random(seed))
+        assert not is_whole
+        assert more.split(" test(")[0] in found
+        assert ") test('a'" not in found
+
+
 BODIES = {
     "number": "() => { assert.equal(f(), 5); }",
     "number at the left": "() => { assert.strictEqual(5, f()); }",

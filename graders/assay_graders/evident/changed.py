@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import posixpath
 from collections.abc import Iterable, Iterator
 
@@ -12,13 +13,16 @@ from assay.api import Change, EntryKind, GradeContext, Op, RelPath
 __all__ = ["ChangedCode", "changed_code", "code_paths", "module_files"]
 
 MAX_SOURCE_BYTES = 4 * 1024**2
+_MAX_ORIGINALS = 8 * 1024**2
+"""Bytes as JSON; the private channel takes frames of twice as many."""
 
 
 @frozen
 class ChangedCode:
     """`originals` are the fixture's texts of changed code by path, None for what was added.
 
-    `data` are the other changed paths. `readable` is False when an original is no UTF-8 text.
+    `data` are the other changed paths. `readable` is False when an original is no UTF-8 text, or
+    all of them are too large to be restored; then they are not there.
     """
 
     originals: dict[str, str | None]
@@ -44,6 +48,8 @@ def changed_code(
                 originals[change.path] = content.decode("utf-8")
             except UnicodeDecodeError:
                 readable = False
+    if sum(len(json.dumps(text)) for text in originals.values()) > _MAX_ORIGINALS:
+        return ChangedCode({}, tuple(data), readable=False)
     return ChangedCode(originals, tuple(data), readable)
 
 

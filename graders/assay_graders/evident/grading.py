@@ -29,6 +29,7 @@ __all__ = ["ALWAYS", "NEEDED", "grade_evident"]
 
 ALWAYS = ("jail", "expected-ids", "private-report", "nonce")
 NEEDED = ("trusted-collection", "shuffled-order", "module-origins", "canary", "re-break")
+_WITHOUT_REPORT = ("jail", "expected-ids")
 _UNNEEDED = "no-pass-to-guard"
 _KEPT = 64
 
@@ -54,15 +55,19 @@ def grade_evident(ctx: GradeContext, grader: Grader, suite: GuardedTests) -> Fac
     results = compare(suite.expect, None if real.report is None else real.report.run, file_of)
     if real.report is not None:
         results += parts_as_results(real.report)
-    plain = facts(ctx, grader, real.outcome, results, layers=ALWAYS, fault=real.fault)
+    held = _held(suite, real)
+    plain = facts(ctx, grader, real.outcome, results, layers=held, fault=real.fault)
     if not plain.passed or real.report is None:
-        return attrs.evolve(plain, layers_held=_held(real), codes=(_UNNEEDED,))
+        return attrs.evolve(plain, codes=(_UNNEEDED,))
     return _guarded(ctx, suite, runs, plain, real.report)
 
 
-def _held(measured: Measured) -> tuple[str, ...]:
-    held = () if measured.report is None else sorted(measured.report.held)
-    return (*ALWAYS, *held)
+def _held(suite: GuardedTests, real: Measured) -> tuple[str, ...]:
+    """Guards of the first run alone; a report may hold any names, so only known ones count."""
+    if real.report is None:
+        return _WITHOUT_REPORT
+    told = real.report.held
+    return (*ALWAYS, *(guard for guard in suite.language.guards if guard in told))
 
 
 def _guarded(

@@ -72,7 +72,7 @@ def _call(tokens: Tokens, index: int, start: int, end: int) -> JsTest | None:
         return None
     if index + 1 >= end or tokens[index + 1].text != "(":
         return None
-    if first > start and tokens[first - 1].text not in (";", "}", ")", "{"):
+    if first > start and not _ends_statement(tokens, first - 1):
         return None
     opening = index + 1
     closing = tokens[opening].pair
@@ -82,9 +82,19 @@ def _call(tokens: Tokens, index: int, start: int, end: int) -> JsTest | None:
         return None
     after = closing + 1
     if after < end and tokens[after].text == ";":
-        after += 1
+        # One on a line of its own belongs to what follows it.
+        is_near = "\n" not in tokens.text[tokens[closing].end : tokens[after].start]
+        after += is_near
     name = _text(tokens, *arguments[0])
     return JsTest(first, after, token.text in _SUITES, name, *body)
+
+
+def _ends_statement(tokens: Tokens, index: int) -> bool:
+    """Whether a statement can start after this token: not if it is the head of a loop."""
+    if tokens[index].text == ")":
+        head = tokens[tokens[index].pair - 1].text if tokens[index].pair > 0 else ""
+        return head not in ("for", "if", "while", "with", "await")
+    return tokens[index].text in (";", "}", "{")
 
 
 def arguments_of(tokens: Tokens, opening: int) -> list[tuple[int, int]]:
@@ -135,8 +145,32 @@ def shuffled(text: str, tokens: Tokens, chance: random.Random) -> tuple[str, boo
     """
     if not len(tokens):
         return text, True
+    made_elsewhere = _calls(tokens) > _readable(tokens, 0, len(tokens))
     made, is_whole = _shuffled(text, tokens, 0, len(tokens), chance)
-    return text[: tokens[0].start] + made + text[tokens[len(tokens) - 1].end :], is_whole
+    return text[: tokens[0].start] + made + text[tokens[len(tokens) - 1].end :], (
+        is_whole and not made_elsewhere
+    )
+
+
+def _calls(tokens: Tokens) -> int:
+    """Calls of `test`, `it`, `describe` and `suite`, wherever they stand."""
+    return sum(
+        token.kind == "word"
+        and token.text in (*_TESTS, *_SUITES)
+        and tokens[index + 1].text == "("
+        and tokens[index - 1].text not in (".", "?.", "function")
+        for index, token in enumerate(tokens[:-1])
+    )
+
+
+def _readable(tokens: Tokens, start: int, end: int) -> int:
+    """Those of them that change places: statements of the file, or of a suite that is one."""
+    found = 0
+    for test in _statements(tokens, start, end):
+        found += 1
+        if test.is_suite and test.is_block:
+            found += _readable(tokens, test.body[0] + 1, test.body[1])
+    return found
 
 
 def _shuffled(

@@ -2,8 +2,9 @@
 
 Started with the name of a test runner, a module `NAME_runner` beside this one, and a JSON
 object: `base` (ids are relative to it), `tests` (absolute files), `modules` (names of the
-candidate's modules, true for packages), `nan`, `test_seconds`, `max_trips`, `processor` and
-`forward` (what of this process is handed on). Sends one report when everything is over.
+candidate's modules, true for packages), `nan`, `test_seconds`, `max_trips`, `processor`,
+`forward` (what of this process is handed on), `max_level`, `adapters` (keys of classes) and
+`exports` (what `import *` gives). Sends one report when everything is over.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Set
 from attrs import evolve, frozen
 
 from assay.api import LintFinding, Task, TaskFiles
-from assay_graders.isolated_options import IsolationOptions
 from assay_graders.linting.hazards import HAZARDS, broken_by
 from assay_graders.linting.known import BUILT_IN_FIXTURES, FIXTURE_MAKERS
 from assay_graders.linting.origins import Origins, Theirs, origins_of, qualified
@@ -23,6 +22,7 @@ from assay_graders.linting.sources import (
 )
 from assay_graders.linting.theirs import names_of
 from assay_graders.linting.weak import asserting_helpers, weakness
+from assay_graders.options import PythonOptions
 
 __all__ = ["PythonTests", "lint_python_tests", "python_tests"]
 
@@ -47,7 +47,7 @@ class PythonTests:
 
 
 def python_tests(
-    options: IsolationOptions,
+    options: PythonOptions,
     name_of: Callable[[str], tuple[str, str]],
     *,
     cases_only: bool = False,

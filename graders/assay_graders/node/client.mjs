@@ -41,8 +41,8 @@ export class Client {
     return this.#notes.current;
   }
 
-  get outside() {
-    return this.#notes.outside;
+  get watching() {
+    return this.#notes.watching;
   }
 
   get isLost() {

@@ -1,6 +1,6 @@
 // Trees of the wire as values.
 import { WireFault } from "./frames.mjs";
-import { MAX_DEPTH, MAX_DIGITS, MAX_NODES, MAX_PATTERN } from "./kinds.mjs";
+import { isIndex, MAX_DEPTH, MAX_DIGITS, MAX_NODES, MAX_PATTERN } from "./kinds.mjs";
 import { NUMBERS, SYMBOLS, VIEWS } from "./kinds.mjs";
 import * as p from "./primordials.mjs";
 
@@ -133,6 +133,9 @@ const READERS = {
   A(decoder, tree) {
     const made = decoder.met([]);
     items(decoder, made, tree[1]);
+    for (let at = 2; at < tree.length; at += 2) {
+      if (isIndex(text(tree[at]))) throw new WireFault("an item among named properties");
+    }
     return entries(decoder, made, tree, 2);
   },
   z(decoder, tree) {

@@ -162,7 +162,7 @@ export class Exchange {
     const value = this.#references.decoder(new Scope()).value(tree);
     const isCopy = typeof before === "object" && this.#crossed.has(before);
     if (!isCopy || typeof value !== "object" || !replace(before, value)) return this.#copied(value);
-    for (const note of [this.client.note, this.client.outside]) this.#watched.refresh(note, before);
+    for (const note of this.client.watching) this.#watched.refresh(note, before);
     return before;
   }
 
@@ -222,7 +222,7 @@ export class Exchange {
       if (changes.length > 0) {
         this.#use("write-back");
         takeOver(decoder, changes, count);
-        this.#watched.refresh(note);
+        for (const each of this.client.watching) this.#watched.refresh(each);
       }
       const result = decoder.value(tree);
       for (let at = count; at < scope.objects.length; at++) {

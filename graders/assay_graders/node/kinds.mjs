@@ -99,7 +99,7 @@ function isNamedData(value, key) {
   return own.enumerable && "value" in own;
 }
 
-const isIndex = (key) => p.matches(WHOLE, key) && +key <= LAST_INDEX;
+export const isIndex = (key) => p.matches(WHOLE, key) && +key <= LAST_INDEX;
 
 // What an array has beside its items, in order.
 export function namedKeys(list) {

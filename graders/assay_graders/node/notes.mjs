@@ -83,6 +83,11 @@ export class Notes {
     return this.#running.getStore()?.note ?? this.outside;
   }
 
+  // Every one that may watch something that the candidate changes.
+  get watching() {
+    return new Set([this.outside, this.current, ...this.#inProgress]);
+  }
+
   get names() {
     return this.#running.getStore()?.names ?? [];
   }

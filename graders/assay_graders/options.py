@@ -1,11 +1,13 @@
-"""Options of mode `isolated`, and what else graders of test files have in common."""
+"""The options that graders of test files have in common, and what may be wrong with them."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
+
+from attrs import field, frozen
 
 from assay.api import Grader, Network, Task, Trust
 from assay_graders.isolated import IsolatedRun, TestRunner
@@ -14,8 +16,8 @@ from assay_graders.isolation.keys import parse_key
 from assay_graders.isolation.protocol import FORWARDS
 
 __all__ = [
-    "IsolationOptions",
-    "SplitOptions",
+    "FileOptions",
+    "PythonOptions",
     "isolated_run",
     "isolation_problems",
     "modes_of",
@@ -25,36 +27,34 @@ __all__ = [
 _LEVELS = range(DEFAULT_LEVEL, HIGHEST_LEVEL + 1)
 
 
-class SplitOptions(Protocol):
-    """The options of a grader that runs test files of any language."""
+@frozen
+class FileOptions:
+    """`tests` are files below the graded tree, or below the hidden files with `hidden`.
 
-    @property
-    def tests(self) -> tuple[str, ...]: ...
-    @property
-    def expect(self) -> tuple[str, ...]: ...
-    @property
-    def hidden(self) -> bool: ...
-    @property
-    def roots(self) -> tuple[str, ...]: ...
-    @property
-    def mode(self) -> str: ...
-    @property
-    def nan(self) -> bool: ...
-    @property
-    def call_seconds(self) -> float: ...
-    @property
-    def test_seconds(self) -> float: ...
+    `expect` are ids of the runner's; `roots` are folders of the graded tree, `.` for itself, that
+    hold the code under test. The last three are for mode `isolated`: whether NaN may pass, and
+    seconds for one call and for one test (0: no limit of their own).
+    """
+
+    tests: tuple[str, ...]
+    expect: tuple[str, ...]
+    hidden: bool = False
+    roots: tuple[str, ...] = ()
+    mode: str = "unguarded"
+    nan: bool = False
+    call_seconds: float = 0.0
+    test_seconds: float = 0.0
 
 
-class IsolationOptions(SplitOptions, Protocol):
-    """The options of a grader that runs Python test files."""
+@frozen
+class PythonOptions(FileOptions):
+    """Beside the options of all test files, for mode `isolated`: what of the driver's process is
+    forwarded, the highest level of a test, and keys by which classes are compared.
+    """
 
-    @property
-    def forward(self) -> tuple[str, ...]: ...
-    @property
-    def max_level(self) -> int: ...
-    @property
-    def adapters(self) -> Mapping[str, str]: ...
+    forward: tuple[str, ...] = ()
+    max_level: int = DEFAULT_LEVEL
+    adapters: Mapping[str, str] = field(factory=dict)
 
 
 def _same_in_mode(options: Any, mode: str) -> Any:
@@ -71,7 +71,7 @@ def modes_of(grader: Grader, options: Any, task: Task, modes: Iterable[str]) -> 
     return {trust: other for trust, other in made.items() if not grader.check(other, task)}
 
 
-def isolated_run(options: IsolationOptions, runner: TestRunner) -> IsolatedRun:
+def isolated_run(options: PythonOptions, runner: TestRunner) -> IsolatedRun:
     """What a grader with these options runs."""
     return IsolatedRun(
         runner=runner,
@@ -88,7 +88,7 @@ def isolated_run(options: IsolationOptions, runner: TestRunner) -> IsolatedRun:
     )
 
 
-def split_problems(options: SplitOptions, task: Task) -> Iterator[str]:
+def split_problems(options: FileOptions, task: Task) -> Iterator[str]:
     """What is wrong with the options about the candidate's side, as sentences."""
     for name, seconds in (
         ("call_seconds", options.call_seconds),
@@ -105,7 +105,7 @@ def split_problems(options: SplitOptions, task: Task) -> Iterator[str]:
         yield "isolated mode has no network, but the task asks for one."
 
 
-def isolation_problems(options: IsolationOptions, task: Task) -> Iterator[str]:
+def isolation_problems(options: PythonOptions, task: Task) -> Iterator[str]:
     """What is wrong with the options about a Python candidate's side, as sentences."""
     yield from split_problems(options, task)
     if options.mode == "isolated":
