@@ -45,6 +45,7 @@ ELSEWHERE = {
             "test_isolated_node_attacks.py",
             "test_result_file_grader.py",
             "test_stdio_grader.py",
+            "test_isolated_swallowing.py",
             "test_isolated_values.py",
             "test_unittest_grader.py",
         ),

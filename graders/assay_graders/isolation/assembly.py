@@ -24,6 +24,7 @@ def assembled(client: Client, config: dict[str, Any], modules: dict[str, bool]) 
 
     `config` holds `base`, `forward` and `adapters`, `modules` are those that proxies stand for.
     """
+    client.tests = config["base"]
     tests = TestSide(config["base"])
     lent = Lent(client, tests)
     references = References(client, lent, frozenset(modules))

@@ -51,9 +51,12 @@ class Watched:
         both = (self._arguments, self._lasting_arguments)
         for kept in both:
             self._is_argument_changed |= kept.changed()
-        yield
-        for kept in both:
-            kept.changed()
+        try:
+            yield
+        finally:
+            # Also where it was broken off: what changed is not the test's doing.
+            for kept in both:
+                kept.changed()
 
     def outlast(self) -> None:
         """More than one test has what crossed until now: watch it from test to test."""

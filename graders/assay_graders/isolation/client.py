@@ -34,6 +34,7 @@ from .protocol import (
     WITH,
 )
 from .refusals import Refusal, TimeUp, WorkerLost
+from .verdicts import cuts_short, is_verdict
 
 __all__ = ["Client"]
 
@@ -59,6 +60,7 @@ class Client:
         self._in_frame = False
         self._is_due = False
         self.max_level = max_level
+        self.tests = "/"
         self.is_in_test = False
         self.until = 0.0
         self.generation = 1
@@ -222,7 +224,7 @@ class Client:
             result = self.answer_back(word, list(parts))
         except Exception as error:
             # The verdict of an assertion must not be in the candidate's hands.
-            self.noted.failed_back |= isinstance(error, AssertionError)
+            self.noted.failed_back |= is_verdict(error) or cuts_short(error, self.tests)
             return [number, RAISE, ("ref", self.describe_error(error))]
         return [number, OK, self.encode(result)]
 

@@ -18,6 +18,7 @@ from typing import Any
 from .client import Client
 from .protocol import CANCELLED, OK, RAISE, REFUSED
 from .refusals import CandidateError
+from .verdicts import cuts_short, is_verdict
 
 __all__ = ["Coroutines"]
 
@@ -116,9 +117,10 @@ class Coroutines:
     async def _watched(self, lent: Coroutine[Any, Any, Any]) -> Any:
         try:
             return await lent
-        except AssertionError:
+        except BaseException as error:
             # The verdict of an assertion must not be in the candidate's hands.
-            self._client.noted.failed_back = True
+            tests = self._client.tests
+            self._client.noted.failed_back |= is_verdict(error) or cuts_short(error, tests)
             raise
 
     async def _outcome(self, coroutine: Any) -> Any:
@@ -199,13 +201,19 @@ class Coroutines:
 
     def _settle(self, token: int, task: Any) -> None:
         del self._lent[token]
+        self._client.request("settle", token, *self._settled(task))
+
+    def _settled(self, task: Any) -> tuple[str, Any]:
+        """What came of a coroutine that the candidate, by its own choice, awaited."""
         if task.cancelled():
-            self._client.request("settle", token, CANCELLED, None)
-        elif (error := task.exception()) is not None:
-            payload = ("ref", self._client.describe_error(error))
-            self._client.request("settle", token, RAISE, payload)
-        else:
-            self._client.request("settle", token, OK, self._client.encode(task.result()))
+            return CANCELLED, None
+        before = self._client.asked.set(True)
+        try:
+            if (error := task.exception()) is not None:
+                return RAISE, ("ref", self._client.describe_error(error))
+            return OK, self._client.encode(task.result())
+        finally:
+            self._client.asked.reset(before)
 
     def _renew(self, error: BaseException | None = None) -> None:
         """Forget what belongs to a process that is gone."""

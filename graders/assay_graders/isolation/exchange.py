@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -136,6 +137,8 @@ class Exchange:
         """Call a proxy; arguments that changed over there change here too."""
         client = self.client
         client.uses(feature)
+        if _is_judged():
+            raise client.refuse("operator")
         target_tree, args_tree = client.reference(target), client.encode(list(args))
         kwargs_tree = client.encode(kwargs) if kwargs else _NO_KEYWORDS
         tree, changed = self._answered("call", target_tree, args_tree, kwargs_tree)
@@ -170,6 +173,9 @@ class Exchange:
         noted = self.client.noted
         if "self-compared" in noted.features and not (noted.is_anchored or is_anchored(function)):
             self.client.refuse("self-compared-only")
+        if not all(map(_is_seen, noted.stops)):
+            self.client.refuse("stop-iteration")
+        noted.stops.clear()
         self.end_of_test()
         is_result, is_argument = self.watched.end()
         if is_result:
@@ -183,7 +189,13 @@ class Exchange:
         return self._answered(word, self.client.reference(target), *trees)
 
     def _answered(self, word: str, *trees: Any) -> tuple[Any, list[Any]]:
-        parts = self.client.request(word, *trees)
+        try:
+            parts = self.client.request(word, *trees)
+        except StopIteration as stop:
+            # Only where something is iterated over may this end a loop of the test's.
+            if word != "next":
+                self.client.noted.stops.append(stop)
+            raise
         if len(parts) != 2 or type(parts[1]) is not list:
             raise self.client.lose_protocol()
         return parts[0], parts[1]
@@ -200,3 +212,20 @@ class Exchange:
             raise self.client.lose_protocol()
         if not write_back(before, self.client.decode(tree)):
             raise self.client.lose_protocol()
+
+
+def _is_seen(stop: StopIteration) -> bool:
+    """Whether an exception went through code of the test's: built-in loops end without a word."""
+    traceback = stop.__traceback__
+    return traceback is not None and not _is_of_this_package(traceback.tb_frame.f_globals)
+
+
+def _is_of_this_package(names: dict[str, Any]) -> bool:
+    return str(names.get("__name__", "")).startswith(f"{__package__}.")
+
+
+def _is_judged() -> bool:
+    """Whether an assertion of unittest's calls, with what it expects: `assertSetEqual` does."""
+    frame = sys._getframe(3)
+    is_assertion = frame.f_code.co_name.startswith("assert")
+    return is_assertion and frame.f_globals.get("__name__") == "unittest.case"

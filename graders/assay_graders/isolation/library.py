@@ -8,20 +8,15 @@ from typing import Any
 
 __all__ = ["library_error", "place_in_library"]
 
-_PURE = frozenset(
-    {
-        *("builtins", "collections", "decimal", "fractions", "functools", "itertools", "math"),
-        *("_operator", "operator", "statistics", "string"),
-    }
-)
-"""Modules whose functions do the same in any process; classes go by name from all modules."""
 _JUDGES = frozenset({"unittest", "doctest", "test", "bdb", "pdb"})
 """Their exceptions are outcomes of tests, or mean something to those who run them."""
-_IMPURE = (open, print, input, eval, exec, compile, globals, locals, vars, dir, breakpoint)
 
 
 def place_in_library(value: Any) -> tuple[str, str] | None:
-    """Where the standard library has this very function or class."""
+    """Where the standard library has this very function or class.
+
+    The candidate has them too. Here, some would read the files of the tests for it.
+    """
     if value is sys.stdout or value is sys.stderr:
         return "sys", "stdout" if value is sys.stdout else "stderr"
     module = getattr(value, "__module__", None)
@@ -32,8 +27,6 @@ def place_in_library(value: Any) -> tuple[str, str] | None:
     if not isinstance(module, str) or not isinstance(name, str):
         return None
     if module.partition(".")[0] not in sys.stdlib_module_names or "<" in name:
-        return None
-    if not isinstance(value, type) and (module not in _PURE or value in _IMPURE):
         return None
     return (module, name) if _found(importlib.import_module(module), name) is value else None
 

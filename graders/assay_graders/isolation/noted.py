@@ -11,7 +11,7 @@ class Noted:
     """`is_asked`: the candidate made the driver run something of the test's.
 
     `is_anchored`: something of the candidate's was equal to a value of the test's, or two things
-    of the candidate's differed.
+    of the candidate's differed. `stops` are what calls raised, and loops may take for their end.
     """
 
     def __init__(self) -> None:
@@ -22,3 +22,4 @@ class Noted:
         self.failed_back = False
         self.is_asked = False
         self.is_anchored = False
+        self.stops: list[StopIteration] = []

@@ -8,6 +8,7 @@ value is done in `comparing`.
 from __future__ import annotations
 
 import functools
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,7 @@ from .comparing import TYPES, contains, equal, hash_of, not_equal, ordered
 from .described import ABSTRACT, MUTABLE_CONTENTS
 from .raw_names import RawNames
 from .stand_ins import StandIn, known_stand_in, stand_in_of
+from .verdicts import cuts_short, is_verdict
 
 __all__ = ["CandidateClass", "new_class", "real_class"]
 
@@ -245,11 +247,20 @@ def _call(self: Any, *args: Any, **kwargs: Any) -> Any:
 
 def _exit(self: Any, kind: Any, error: Any, _: Any) -> bool:
     """Only an exception that says nothing of a verdict can be held back by the candidate."""
+    block = sys._getframe(1)
     if error is None:
         exchange().ask("exit", self, None)
         return False
     held_back = exchange().ask("exit", self, error) is True
-    return held_back and isinstance(error, Exception) and not isinstance(error, AssertionError)
+    return held_back and _may_be_held_back(error, block)
+
+
+def _may_be_held_back(error: Any, block: types.FrameType | None) -> bool:
+    if not isinstance(error, Exception) or is_verdict(error):
+        return False
+    if cuts_short(error, exchange().client.tests, block):
+        raise refused("held-back")
+    return True
 
 
 def _await(self: Any) -> Any:
@@ -258,5 +269,7 @@ def _await(self: Any) -> Any:
 
 async def _leave(self: Any, kind: Any, error: Any, _: Any) -> bool:
     """As `_exit`, for `async with`."""
+    # Whoever awaits this: until the first pause it is called by that frame.
+    block = sys._getframe(1)
     held_back = await exchange().ask("aexit", self, error) is True
-    return held_back and isinstance(error, Exception) and not isinstance(error, AssertionError)
+    return held_back and _may_be_held_back(error, block)

@@ -122,6 +122,10 @@ class TestSide:
         """A public attribute; raises AttributeError."""
         if is_mock(value) and (name in dir(type(value)) or name == "method_calls"):
             raise AttributeError(name)
+        base = content_type(type(value))
+        if base in CONTENTS and getattr(type(value), name, None) is getattr(base, name, _ABSENT):
+            # The candidate has these itself; here, `str.format` would read any attribute.
+            raise AttributeError(name)
         return getattr(value, name)
 
     def names(self, value: Any, *, is_own: bool) -> list[str]:
