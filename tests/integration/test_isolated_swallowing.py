@@ -56,6 +56,9 @@ def test_group():
 def test_fail_in_coroutine():
     async def back(): pytest.fail("x")
     assert asyncio.run(cand.wait(back)) == 4
+def test_skip():
+    def back(): raise unittest.SkipTest("x")
+    assert cand.swallow(back) == 4
 def test_group_in_coroutine():
     async def inner(): assert 1 == 2
     async def back():

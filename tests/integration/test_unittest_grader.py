@@ -278,14 +278,20 @@ def test_wrong_candidates_fail():
 
 UNFIT = {
     "can't be isolated: load-tests": "load_tests = lambda *_: []\n",
-    "can't be isolated: test-wrapped": "class Other(unittest.TestCase):\n"
-    "    @cand.decorates\n    def test_b(self): self.fail()\n",
     r"expect\[0\] can't be isolated: code": "def setUpModule(): eval('1')\n",
     r"expect\[0\] can't be isolated: process-state": "import os\nfrom unittest import mock\n"
     "def setUpModule(): mock.patch.dict(os.environ, {'A': 'b'}).start()\n",
     r"expect\[0\] can't be isolated: attribute-set": "from unittest import mock\n"
     "def tearDownModule(): mock.patch('cand.rows', list).start()\n",
 }
+
+
+def test_a_method_that_the_candidate_put_in_place_of_a_test_is_its_fault():
+    case = "class Case(unittest.TestCase):\n    @cand.decorates\n"
+    facts = graded(f"{case}    def test_a(self): self.fail()\n", WRONG, "Case.test_a")
+
+    assert not facts.passed
+    assert found(facts)["Case.test_a"] == "error"
 
 
 @pytest.mark.parametrize("code", UNFIT)

@@ -61,8 +61,11 @@ def run(exchange: Exchange, recorder: Recorder, config: dict[str, Any]) -> int:
 
 
 def _require_own(tests: list[LoadedTest], exchange: Exchange) -> None:
-    """Refuse a test whose method is the candidate's, who could leave out what it wraps."""
+    """Refuse a test whose method is the candidate's, who could leave out what it wraps.
+
+    What its decorator returns is the candidate's choice, so that this is no fault of the tests.
+    """
     for test in tests:
         method = getattr(test.case, test.name)
         if exchange.known.is_candidates(getattr(method, "__func__", method)):
-            raise exchange.client.refuse("test-wrapped", by_test=True)
+            raise exchange.client.refuse("test-wrapped")

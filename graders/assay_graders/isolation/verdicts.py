@@ -28,9 +28,14 @@ def is_verdict(error: BaseException) -> bool:
     """Whether an exception says that a test failed or is over, alone or in a group."""
     if isinstance(error, BaseExceptionGroup):
         return any(map(is_verdict, error.exceptions))
-    if isinstance(error, AssertionError):
+    if isinstance(error, AssertionError) or any(map(_is_skip, type(error).__mro__)):
         return True
     return not isinstance(error, Exception) and type(error).__name__ not in _HARMLESS
+
+
+def _is_skip(kind: type) -> bool:
+    # By name: not every driver has imported it.
+    return (kind.__module__, kind.__qualname__) == ("unittest.case", "SkipTest")
 
 
 def cuts_short(error: BaseException, folder: str, block: types.FrameType | None = None) -> bool:
