@@ -10,7 +10,7 @@ demo: $(VENV)/.installed
 	$(BIN)/assay run builtin:delivery-eval
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -51,6 +51,8 @@ ELSEWHERE = {
         ),
         "what graders make of a jail; that jails are alike is tested by the jail's own modules",
     ),
+    "test_hostile_output.py": "what is shown of a run, whoever made it",
+    "test_jail_disk.py": "the same watchdog looks after both",
     "test_runtime_requirements.py": "wheels are read on the host, whoever runs it",
     "test_pytest_plugin.py": "the same jails by another way",
     "test_tutorial.py": "the same commands as in test_run_command.py",
