@@ -29,6 +29,7 @@ from assay.policies import (
     check_env,
     check_limits,
     check_runtime,
+    import_roots,
     protect_patterns,
     slug_text,
     task_folder,
@@ -47,7 +48,7 @@ MAX_TITLE = 200
 MAX_SEED = 2**32 - 1
 
 _RESERVED = ("services",)
-_NOTHING_YET: dict[str, Any] = {"clock": None, "git": {}, "roots": []}
+_NOTHING_YET: dict[str, Any] = {"clock": None, "git": {}}
 """Keys that only say nothing so far; what they will say is part of the task's revision."""
 _RESERVED_NETWORKS = ("gateway", "host")
 _NOT_YET = "not supported yet"
@@ -172,6 +173,7 @@ def _with_paths(task: Task, document: TaskDocument) -> Task:
         hidden=hidden,
         allow=checked("allow", allow_rules, document.allow),
         protect=checked("protect", protect_patterns, document.protect),
+        roots=checked("roots", import_roots, document.roots),
     )
 
 

@@ -29,6 +29,7 @@ __all__ = [
     "check_limits",
     "check_runtime",
     "digest_text",
+    "import_roots",
     "protect_patterns",
     "safe_path",
     "slug_text",
@@ -150,6 +151,16 @@ def _with_ops(path: str, names: frozenset[str]) -> AllowRule:
 def protect_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
     """Patterns of paths that nothing may change, in the order given."""
     return tuple(checked(index, _pattern, text) for index, text in enumerate(patterns))
+
+
+def import_roots(roots: tuple[str, ...]) -> tuple[str, ...]:
+    """Folders of the fixture that tests import from, `.` for itself, each once."""
+    for index, root in enumerate(roots):
+        if root in roots[:index]:
+            raise FieldError("is there twice", (index,))
+        if root != ".":
+            checked(index, safe_path, root)
+    return roots
 
 
 def _pattern(text: str) -> str:

@@ -32,6 +32,7 @@ from assay_graders.chosen import chosen_cases, hidden_names
 from assay_graders.expected import case_problems, root_problems
 from assay_graders.jailed import WORKSPACE
 from assay_graders.lacking import TESTS, matching, pattern_problems
+from assay_graders.layout import fixture_paths, import_roots
 from assay_graders.linting.case_files import CALL_RULES, of_calls, read_hidden, unfit
 from assay_graders.measured import facts
 from assay_graders.wire.values import Codec
@@ -77,8 +78,6 @@ class CallGrader:
 
     def check(self, options: CallOptions, task: Task) -> tuple[str, ...]:
         problems = list(case_problems(options.cases, options.ids, task))
-        if not options.roots:
-            problems.append("roots is empty: nothing could be imported.")
         problems += root_problems(options.roots)
         if options.workers not in ("case", "group"):
             problems.append("workers must be case or group.")
@@ -107,7 +106,8 @@ class CallGrader:
         cases = _cases(ctx, options, codec)
         seed = seed_of(ctx)
         groups = groups_of(cases, seed, by_group=options.workers == "group")
-        roots = tuple(WORKSPACE if root == "." else f"{WORKSPACE}/{root}" for root in options.roots)
+        folders = import_roots(options.roots, ctx.task, fixture_paths(ctx.tree, ctx.change_set))
+        roots = tuple(WORKSPACE if root == "." else f"{WORKSPACE}/{root}" for root in folders)
         with Oracle(ctx, codec) as oracle:
             plan = [[calls_of(case, seed, oracle) for case in group] for group in groups]
             run = CaseRun(ctx, codec, roots, matching(ctx.tree, options.omit), oracle)

@@ -9,7 +9,15 @@ from attrs import frozen
 
 from assay.api import ChangeSet, EntryKind, Op, RelPath, Task, TreeManifest
 
-__all__ = ["SplitFiles", "SplitTree", "modules_below", "split_files", "split_tree"]
+__all__ = [
+    "SplitFiles",
+    "SplitTree",
+    "fixture_paths",
+    "import_roots",
+    "modules_below",
+    "split_files",
+    "split_tree",
+]
 
 _CODE = (".py", ".pyc", ".so", ".pth")
 
@@ -82,6 +90,23 @@ def split_tree(
         driver_lacks=split.driver_lacks,
         worker_lacks=split.worker_lacks,
     )
+
+
+def fixture_paths(tree: TreeManifest, changes: ChangeSet) -> frozenset[str]:
+    """Paths of the fixture, of which a candidate made a tree by these changes."""
+    added = {str(change.path) for change in changes.changes if change.op is Op.ADDED}
+    deleted = {str(change.path) for change in changes.changes if change.op is Op.DELETED}
+    return frozenset({str(entry.path) for entry in tree.entries} - added | deleted)
+
+
+def import_roots(named: tuple[str, ...], task: Task, paths: Iterable[str]) -> tuple[str, ...]:
+    """Folders of the code under test: as a grader or the task names them, or `src` and the top.
+
+    `paths` are the fixture's, so that no candidate has a say in it.
+    """
+    if named or task.roots:
+        return named or task.roots
+    return ("src", ".") if any(path.startswith("src/") for path in paths) else (".",)
 
 
 def modules_below(

@@ -45,7 +45,7 @@ from assay_graders.jailed import (
     tool,
 )
 from assay_graders.measured import facts
-from assay_graders.options import FileOptions, modes_of, split_problems
+from assay_graders.options import FileOptions, modes_of, rooted, split_problems
 
 __all__ = ["NodeTestGrader", "NodeTestOptions"]
 
@@ -90,10 +90,11 @@ class NodeTestGrader:
         return modes_of(self, options, task, _MODES)
 
     def grade(self, ctx: GradeContext) -> Facts:
-        options: NodeTestOptions = ctx.options
-        problems = self.check(options, ctx.task)
+        named: NodeTestOptions = ctx.options
+        problems = self.check(named, ctx.task)
         if problems:
             raise GraderUnfit(f"grader {ctx.spec.id}: {problems[0]}")
+        options = rooted(named, ctx)
         if options.mode == "isolated":
             return grade_isolated_node(ctx, self, _isolated(options))
         if options.mode == "tamper-evident":

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
-from assay.api import Grader, Network, Task, Trust
+from assay.api import GradeContext, Grader, Network, Task, Trust
 from assay_graders.isolated import IsolatedRun, TestRunner
 from assay_graders.isolation.features import DEFAULT_LEVEL, HIGHEST_LEVEL
 from assay_graders.isolation.keys import parse_key
 from assay_graders.isolation.protocol import FORWARDS
+from assay_graders.layout import fixture_paths, import_roots
 
 __all__ = [
     "FileOptions",
@@ -21,6 +22,7 @@ __all__ = [
     "isolated_run",
     "isolation_problems",
     "modes_of",
+    "rooted",
     "split_problems",
 ]
 
@@ -32,8 +34,8 @@ class FileOptions:
     """`tests` are files below the graded tree, or below the hidden files with `hidden`.
 
     `expect` are ids of the runner's; `roots` are folders of the graded tree, `.` for itself, that
-    hold the code under test. The last three are for mode `isolated`: whether NaN may pass, and
-    seconds for one call and for one test (0: no limit of their own).
+    hold the code under test (by default the task's). The last three are for mode `isolated`:
+    whether NaN may pass, and seconds for one call and for one test (0: no limit of their own).
     """
 
     tests: tuple[str, ...]
@@ -55,6 +57,15 @@ class PythonOptions(FileOptions):
     forward: tuple[str, ...] = ()
     max_level: int = DEFAULT_LEVEL
     adapters: Mapping[str, str] = field(factory=dict)
+
+
+_Options = TypeVar("_Options", bound=FileOptions)
+
+
+def rooted(options: _Options, ctx: GradeContext) -> _Options:
+    """The options with the folders of the code under test filled in."""
+    paths = fixture_paths(ctx.tree, ctx.change_set)
+    return evolve(options, roots=import_roots(options.roots, ctx.task, paths))
 
 
 def _same_in_mode(options: Any, mode: str) -> Any:
@@ -96,8 +107,6 @@ def split_problems(options: FileOptions, task: Task) -> Iterator[str]:
     ):
         if not 0 <= seconds < math.inf:
             yield f"{name} must be 0 or a number of seconds."
-    if options.mode != "unguarded" and not options.roots:
-        yield f"roots is empty: {options.mode} mode must know which code is the candidate's."
     if options.mode != "isolated":
         if options.nan or options.call_seconds or options.test_seconds:
             yield "nan, call_seconds and test_seconds belong to mode isolated."

@@ -40,7 +40,7 @@ from assay_graders.jailed import (
 )
 from assay_graders.linting.python_tests import lint_python_tests, python_tests
 from assay_graders.linting.rules import PYTHON_RULES
-from assay_graders.options import PythonOptions, isolated_run, isolation_problems, modes_of
+from assay_graders.options import PythonOptions, isolated_run, isolation_problems, modes_of, rooted
 from assay_graders.unguarded import UnguardedRun, grade_unguarded
 
 __all__ = ["PytestGrader", "PytestOptions"]
@@ -94,10 +94,11 @@ class PytestGrader:
         return lint_python_tests(python_tests(options, _name_of), task, files)
 
     def grade(self, ctx: GradeContext) -> Facts:
-        options: PytestOptions = ctx.options
-        problems = self.check(options, ctx.task)
+        named: PytestOptions = ctx.options
+        problems = self.check(named, ctx.task)
         if problems:
             raise GraderUnfit(f"grader {ctx.spec.id}: {problems[0]}")
+        options = rooted(named, ctx)
         if options.mode == "isolated":
             return grade_isolated(ctx, self, isolated_run(options, _RUNNER))
         if options.mode == "tamper-evident":

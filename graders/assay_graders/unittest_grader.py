@@ -39,7 +39,7 @@ from assay_graders.expected import (
 from assay_graders.isolated import TestRunner, grade_isolated
 from assay_graders.linting.python_tests import lint_python_tests, python_tests
 from assay_graders.linting.rules import PYTHON_RULES
-from assay_graders.options import PythonOptions, isolated_run, isolation_problems, modes_of
+from assay_graders.options import PythonOptions, isolated_run, isolation_problems, modes_of, rooted
 from assay_graders.unguarded import UnguardedRun, grade_unguarded
 
 __all__ = ["UnittestGrader", "UnittestOptions"]
@@ -100,10 +100,11 @@ class UnittestGrader:
         return lint_python_tests(run, task, files)
 
     def grade(self, ctx: GradeContext) -> Facts:
-        options: UnittestOptions = ctx.options
-        problems = self.check(options, ctx.task)
+        named: UnittestOptions = ctx.options
+        problems = self.check(named, ctx.task)
         if problems:
             raise GraderUnfit(f"grader {ctx.spec.id}: {problems[0]}")
+        options = rooted(named, ctx)
         file_of = _file_of(options.tests)
         subtests = sorted({_test_of(test) for test in options.expect if _test_of(test) != test})
         if options.mode == "isolated":

@@ -8,7 +8,7 @@ import pytest
 from support.grading import GRADERS, grade
 from support.jail import runtime
 
-from assay.api import GraderUnfit, Limits, OutcomeStatus, TestOutcome
+from assay.api import Facts, GraderUnfit, Limits, OutcomeStatus, TestOutcome
 from assay_graders.command import CommandOptions
 from assay_graders.node_test import NodeTestOptions
 from assay_graders.pytest_grader import PytestOptions
@@ -48,10 +48,10 @@ def test_a_runtime_without_pytest_is_unfit():
 
 
 def test_options_with_a_problem_are_unfit():
-    with pytest.raises(GraderUnfit, match="roots is empty: isolated mode"):
+    with pytest.raises(GraderUnfit, match="nan, call_seconds and test_seconds belong to mode isol"):
         grade(
             GRADERS["pytest"],
-            PytestOptions(("t.py",), ("t.py::test_a",), mode="isolated"),
+            PytestOptions(("t.py",), ("t.py::test_a",), nan=True),
             {"t.py": PASSING},
         )
 
@@ -162,3 +162,22 @@ def test_a_program_outside_the_tree_is_the_suites_fault(program: str):
 
     with pytest.raises(GraderUnfit, match="can't be started in this runtime: ENOENT"):
         grade(GRADERS["command"], options, TREE, hidden={"note": ""})
+
+
+@pytest.mark.parametrize("mode", ["isolated", "tamper-evident", "unguarded"])
+@pytest.mark.parametrize("place", ["src/calc.py", "calc.py"])
+def test_code_at_the_usual_places_is_found_without_being_named(mode: str, place: str):
+    def graded(code: str) -> Facts:
+        options = PytestOptions(("t.py",), ("t.py::test_a",), hidden=True, mode=mode)
+        return grade(
+            GRADERS["pytest"],
+            options,
+            {place: code},
+            hidden={"t.py": "import calc\ndef test_a(): assert calc.double(21) == 42\n"},
+            fixture={place: "def double(n): return n\n"},
+        )
+
+    right, wrong = graded("def double(n): return 2 * n\n"), graded("def double(n): return 3 * n\n")
+    assert right.passed
+    assert right.trust.value == mode
+    assert not wrong.passed

@@ -126,15 +126,7 @@ def test_legal_options_have_no_problems():
         (PytestOptions(("t.py",), ("t.py::a",), roots=("..",)), "roots[0]"),
         (PytestOptions(("t.py",), ("t.py::a",), roots=("a", "a")), "roots names a folder"),
         (PytestOptions(("t.py",), ("t.py::a",), hidden=True), "the task has no hidden files"),
-        (
-            PytestOptions(("t.py",), ("t.py::a",), mode="isolated"),
-            "roots is empty: isolated mode",
-        ),
         (PytestOptions(("t.py",), ("t.py::a",), mode="fast"), "mode must be unguarded or t"),
-        (
-            PytestOptions(("t.py",), ("t.py::a",), mode="tamper-evident"),
-            "roots is empty: tamper-evident mode",
-        ),
         (PytestOptions(("t.py",), ("t.py::a",), nan=True), "belong to mode isolated"),
         (PytestOptions(("t.py",), ("t.py::a",), call_seconds=-1.0), "call_seconds must be 0"),
         (PytestOptions(("t.py",), ("t.py::\ud800",)), "Unicode text"),
@@ -158,7 +150,6 @@ def test_each_problem_of_pytest_options_is_a_sentence(options: PytestOptions, pr
         (UnittestOptions(("t.py", "t/u.py"), ("t.A.a", "t.u.A.a")), "the name of a folder"),
         (UnittestOptions(("t.py",), ("t.A.a (n=1)",)), "is a sub-test, but its test"),
         (UnittestOptions(("t.py",), ("t.A.a [n]",)), "is a sub-test, but its test"),
-        (UnittestOptions(("t.py",), ("t.A.a",), mode="isolated"), "roots is empty"),
         (UnittestOptions(("t.py",), ("t.A.a",), hidden=True), "the task has no hidden files"),
         (UnittestOptions(("t.py",), ("t.A.a",), test_seconds=1.0), "belong to mode isolated"),
     ],

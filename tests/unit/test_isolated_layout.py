@@ -16,7 +16,7 @@ from assay.api import (
     TreeManifest,
     TreeRef,
 )
-from assay_graders.layout import SplitTree, split_tree
+from assay_graders.layout import SplitTree, fixture_paths, import_roots, split_tree
 
 REF = TreeRef("assay-tree-v1", Digest("sha256:" + "0" * 64))
 
@@ -111,3 +111,24 @@ def test_the_candidate_sees_no_visible_test_of_any_grader():
     found = split("src/a.py", "t/a.py", "t/b.py", graders=graders)
 
     assert found.worker_lacks == ("t/a.py",)
+
+
+def test_code_is_where_the_grader_or_the_task_says_or_in_src_and_at_the_top():
+    def roots(named: tuple[str, ...], of_task: tuple[str, ...], *paths: str) -> tuple[str, ...]:
+        task = Task(id="t", category="c", prompt="p", fixture=RelPath("f"), roots=of_task)
+        return import_roots(named, task, paths)
+
+    assert roots(("lib",), ("code",), "src/a.py") == ("lib",)
+    assert roots((), ("code",), "src/a.py") == ("code",)
+    assert roots((), (), "src/a.py", "b.py") == ("src", ".")
+    assert roots((), (), "source/a.py", "src.py") == (".",)
+
+
+def test_a_candidate_has_no_say_in_where_code_is():
+    entries = tuple(
+        Entry(RelPath(path), EntryKind.FILE, False, 1, Digest("sha256:" + "1" * 64))
+        for path in ("a.py", "src/new.py")
+    )
+    changes = (Change(RelPath("src/new.py"), Op.ADDED), Change(RelPath("lib/old.py"), Op.DELETED))
+    found = fixture_paths(TreeManifest(REF, entries, 2, 2), ChangeSet(REF, REF, changes))
+    assert found == {"a.py", "lib/old.py"}

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Set
 from attrs import evolve, frozen
 
 from assay.api import LintFinding, Task, TaskFiles
+from assay_graders.layout import import_roots
 from assay_graders.linting.hazards import HAZARDS, broken_by
 from assay_graders.linting.known import BUILT_IN_FIXTURES, FIXTURE_MAKERS
 from assay_graders.linting.origins import Origins, Theirs, origins_of, qualified
@@ -67,6 +68,7 @@ def python_tests(
 
 def lint_python_tests(run: PythonTests, task: Task, files: TaskFiles) -> tuple[LintFinding, ...]:
     """Findings of all rules for Python tests, in no order."""
+    run = evolve(run, roots=import_roots(run.roots, task, files.paths(hidden=False)))
     theirs = names_of(run.tests, run.roots, task, files, hidden=run.hidden)
     expected = run.expect
     findings: list[LintFinding] = []
