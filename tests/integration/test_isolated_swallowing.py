@@ -13,6 +13,10 @@ class Spy:
         return set()
     def __iter__(self): return iter(self.other)
 def spy(): return Spy()
+def raises(kind, f):
+    try: f()
+    except kind: return True
+    return False
 def swallow(f):
     try: f()
     except BaseException: pass
@@ -105,6 +109,7 @@ def test_right_with():
     assert cand.swallow(lambda: {}["a"]) == 4
 def test_right_stop():
     with pytest.raises(StopIteration): cand.value(1)
+    assert cand.raises(StopIteration, lambda: cand.value(1))
 def test_right_function():
     calls = []
     def flaky():

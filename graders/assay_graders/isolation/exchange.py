@@ -217,7 +217,9 @@ class Exchange:
 def _is_seen(stop: StopIteration) -> bool:
     """Whether an exception went through code of the test's: built-in loops end without a word."""
     traceback = stop.__traceback__
-    return traceback is not None and not _is_of_this_package(traceback.tb_frame.f_globals)
+    while traceback is not None and _is_of_this_package(traceback.tb_frame.f_globals):
+        traceback = traceback.tb_next
+    return traceback is not None
 
 
 def _is_of_this_package(names: dict[str, Any]) -> bool:
