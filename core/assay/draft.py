@@ -20,7 +20,7 @@ from assay.api import (
     TrialSpec,
 )
 
-__all__ = ["STAGES", "Draft"]
+__all__ = ["STAGES", "Draft", "usage"]
 
 STAGES = ("source", "candidate", "workspace", "grading", "claims", "leave")
 
@@ -67,3 +67,13 @@ class Draft:
 def one_line(error: BaseException) -> str:
     # Only our own messages are known to be free of content and host paths.
     return str(error) if isinstance(error, AssayError) else type(error).__name__
+
+
+def usage(facts: tuple[Facts, ...]) -> dict[str, float]:
+    """Seconds of processor and clock, and bytes at the peak, of what the graders ran."""
+    outcomes = [fact.outcome for fact in facts if fact.outcome is not None]
+    return {
+        "cpu": sum(outcome.cpu for outcome in outcomes),
+        "wall": sum(outcome.wall for outcome in outcomes),
+        "peak_memory": max((outcome.peak_memory for outcome in outcomes), default=0),
+    }

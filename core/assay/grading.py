@@ -38,6 +38,7 @@ from assay.api import (
 )
 from assay.api.files import open_root, opened, read_file
 from assay.grading_trees import GradingTrees
+from assay.redaction import Redactor
 
 __all__ = ["GradingContext"]
 
@@ -84,6 +85,7 @@ class GradingContext:
     change_set: ChangeSet
     runtime: Runtime
     artifacts: Artifacts
+    redactor: Redactor
     sandbox: Sandbox
     trees: GradingTrees
     fixture_trees: GradingTrees

@@ -25,10 +25,12 @@ from assay.api import (
     TrialRecord,
     TrialSpec,
 )
+from assay.artifacts import ArtifactLimits
 from assay.baseline import BASELINE
 from assay.benchmark import BenchmarkTask
 from assay.ledger import ArtifactFolder
 from assay.plugins import Registry
+from assay.redaction import host_redactor
 from assay.store import Store, default_store_root
 from assay.tree import tree_manifest
 from assay.trial import PreparedTask, TrialHost, run_trial
@@ -145,6 +147,8 @@ class WorkerFactory:
             store=components.store,
             scratch=self.scratch,
             artifacts=ArtifactFolder(self.artifacts),
+            redactor=host_redactor(),
+            limits=ArtifactLimits.of_run(len(self.candidates)),
         )
         prepared: dict[str, PreparedTask] = {}
 

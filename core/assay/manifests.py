@@ -96,6 +96,7 @@ class TaskDocument:
     roots: tuple[str, ...] = ()
     version: int = 1
     retired: _Retired | None = None
+    artifacts: tuple[str, ...] = ()
 
 
 def parse_task(
@@ -174,6 +175,7 @@ def _with_paths(task: Task, document: TaskDocument) -> Task:
         allow=checked("allow", allow_rules, document.allow),
         protect=checked("protect", protect_patterns, document.protect),
         roots=checked("roots", import_roots, document.roots),
+        artifacts=checked("artifacts", protect_patterns, document.artifacts),
     )
 
 

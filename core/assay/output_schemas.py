@@ -59,6 +59,7 @@ def _run() -> dict[str, Any]:
         started=_COUNT,
     )
     document["properties"] |= {
+        "redaction": _closed(version=_TEXT, detector=_TEXT),
         "finished": _COUNT,
         "results_digest": _DIGEST,
         "milliseconds": {

@@ -22,8 +22,10 @@ __all__ = ["task_digest", "task_document"]
 def task_document(task: Task) -> dict[str, Any]:
     """The manifest as plain JSON data with every default filled in.
 
-    Without title, version and retired; loading it again gives the same task.
+    Keys that were added later are there only if they say something. Without title, version and
+    retired; loading it again gives the same task.
     """
+    later = {"artifacts": list(task.artifacts)} if task.artifacts else {}
     return {
         "schema": 1,
         "id": task.id,
@@ -45,6 +47,7 @@ def task_document(task: Task) -> dict[str, Any]:
         "clock": task.clock,
         "git": dict(task.git),
         "roots": list(task.roots),
+        **later,
     }
 
 

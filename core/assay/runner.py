@@ -34,6 +34,7 @@ from assay.identity import environment, environment_digest
 from assay.interruption import Interruption, interruptible
 from assay.ledger import ARTIFACTS, REPORT, RUN, Ledger, create_run_folder, write_json
 from assay.plan import Plan
+from assay.redaction import Redactor, host_redactor
 from assay.results import build_report, results_digest
 
 __all__ = ["Observer", "RunResult", "baseline_spec", "execute", "scratch_folder"]
@@ -82,17 +83,21 @@ def _execute(
 ) -> RunResult:
     create_run_folder(folder)
     started = time.time()
-    identity = _identity(plan, components)
+    redactor = host_redactor()
+    identity = _identity(plan, components, redactor)
     about = {
         "schema": "assay-run-1",
         "suite": plan.header.id,
         "subject": {"kind": "submission" if plan.submitted else "calibration"},
         "tasks": sorted(plan.tasks),
-        "skipped": [{"task": item.task, "reason": item.reason} for item in plan.skipped],
+        "skipped": [
+            {"task": item.task, "reason": redactor.message(item.reason)} for item in plan.skipped
+        ],
         "executor": executor,
         "workers": workers,
         "copier": components.copier.name,
         "identity": identity,
+        "redaction": redactor.about(),
         "started": int(started),
     }
     write_json(folder, RUN, about)
@@ -117,7 +122,7 @@ def _execute(
             records = _trials(plan, pool, baseline, ledger, observer)
         finally:
             pool.close()
-    report = build_report(plan, records, baseline, identity)
+    report = redactor.names(build_report(plan, records, baseline, identity))
     write_json(folder, REPORT, report)
     write_json(
         folder,
@@ -138,8 +143,23 @@ def _execute(
     return RunResult(folder, report, records, interruption.number)
 
 
-def _identity(plan: Plan, components: Components) -> dict[str, Any]:
+def _identity(plan: Plan, components: Components, redactor: Redactor) -> dict[str, Any]:
     """Everything of this host that may change a result; equal for equal hosts."""
+    found: dict[str, Any] = redactor.data(_environment(plan, components))
+    tasks = {task_id: plan.revisions[task_id] for task_id in sorted(plan.tasks)}
+    return {
+        "revisions": {
+            "task": digest_json({task_id: pins.task for task_id, pins in tasks.items()}),
+            "fixture": digest_json(
+                {task_id: pins.fixture.digest for task_id, pins in tasks.items()}
+            ),
+            "environment": environment_digest(found),
+        },
+        "environment": found,
+    }
+
+
+def _environment(plan: Plan, components: Components) -> dict[str, Any]:
     used = {
         ("assay.sandboxes", components.sandbox.name),
         ("assay.hashers", components.hasher.contract),
@@ -150,7 +170,7 @@ def _identity(plan: Plan, components: Components) -> dict[str, Any]:
         ),
     }
     capabilities = components.sandbox.capabilities()
-    found = environment(
+    return environment(
         [components.registry.find(group, name) for group, name in sorted(used)],
         {
             "sandbox": {
@@ -165,17 +185,6 @@ def _identity(plan: Plan, components: Components) -> dict[str, Any]:
             },
         },
     )
-    tasks = {task_id: plan.revisions[task_id] for task_id in sorted(plan.tasks)}
-    return {
-        "revisions": {
-            "task": digest_json({task_id: pins.task for task_id, pins in tasks.items()}),
-            "fixture": digest_json(
-                {task_id: pins.fixture.digest for task_id, pins in tasks.items()}
-            ),
-            "environment": environment_digest(found),
-        },
-        "environment": found,
-    }
 
 
 def _baselines(plan: Plan) -> list[TrialSpec]:

@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from assay.api import (
+    Artifacts,
     Candidate,
     CandidateMalformed,
     ChangeSet,
@@ -26,7 +27,6 @@ from assay.api import (
     CopyMismatch,
     Digest,
     Edits,
-    Facts,
     Fault,
     Grader,
     GraderSpec,
@@ -47,18 +47,20 @@ from assay.api import (
 )
 from assay.api.changes import compare, edited_manifest
 from assay.api.files import open_root, read_file
+from assay.artifacts import ArtifactLimits, GraderArtifacts, TrialArtifacts, export
 from assay.baseline import baseline_verdict
 from assay.benchmark import BenchmarkTask
 from assay.boundary import judge, permitted_edits
 from assay.candidates import edits as read_edits
 from assay.claims import check as check_claims
 from assay.decide import decide
-from assay.draft import Draft
+from assay.draft import Draft, usage
 from assay.fixtures import UNREADABLE, SourceGuard, leave
 from assay.grading import GradingContext
 from assay.grading_trees import GradingTrees
 from assay.ledger import ArtifactFolder
 from assay.measure import measure
+from assay.redaction import Redactor
 
 __all__ = ["PreparedTask", "TrialHost", "run_trial"]
 
@@ -85,6 +87,8 @@ class TrialHost:
     store: Store
     scratch: str
     artifacts: ArtifactFolder
+    redactor: Redactor
+    limits: ArtifactLimits = ArtifactLimits()
 
 
 def run_trial(
@@ -98,11 +102,12 @@ def run_trial(
     draft = Draft(spec)
     guard: SourceGuard | None = None
     workspace: list[Workspace] = []
+    artifacts = TrialArtifacts(host.artifacts, host.redactor, host.limits)
     try:
         with draft.stage("source"):
             guard = _guard(host, task, spec)
             draft.source_before = guard.before
-        _measure_all(host, task, candidate, draft, workspace)
+        _measure_all(host, task, candidate, draft, workspace, artifacts)
     except CandidateMalformed as error:
         draft.rejected |= {error.reason}
         draft.error = error.rule
@@ -119,7 +124,7 @@ def run_trial(
         draft.fail(Reason.ENVIRONMENT_FAILED, error)
     finally:
         _leave(draft, guard, workspace)
-    return _record(task, draft, candidate)
+    return host.redactor.record(_record(task, draft, candidate, artifacts))
 
 
 def _guard(host: TrialHost, task: PreparedTask, spec: TrialSpec) -> SourceGuard:
@@ -139,6 +144,7 @@ def _measure_all(
     candidate: Candidate | None,
     draft: Draft,
     opened: list[Workspace],
+    artifacts: TrialArtifacts,
 ) -> None:
     base = task.prepared.manifest
     with draft.stage("candidate"):
@@ -160,8 +166,12 @@ def _measure_all(
         expected, changes = trees.whole()
     with draft.stage("grading"):
         for grader in task.benchmark.task.graders:
-            context = _context(host, task, trees, changes, expected, grader)
-            draft.facts += (measure(task.graders[grader.id], context),)
+            put = GraderArtifacts(artifacts, grader.id)
+            context = _context(host, task, trees, changes, expected, grader, put)
+            facts = measure(task.graders[grader.id], context)
+            draft.facts += (evolve(facts, artifacts=artifacts.kept(facts.artifacts)),)
+        if task.benchmark.task.artifacts:
+            export(trees.at_rest(), task.benchmark.task.artifacts, artifacts)
     if candidate is not None:
         with draft.stage("claims"):
             draft.claims = check_claims(task.benchmark.task, candidate, draft.facts)
@@ -191,6 +201,7 @@ def _context(
     changes: ChangeSet,
     tree: TreeManifest,
     grader: GraderSpec,
+    artifacts: Artifacts,
 ) -> GradingContext:
     hidden = task.hidden.manifest if task.hidden is not None else None
     return GradingContext(
@@ -201,7 +212,8 @@ def _context(
         hidden=hidden,
         change_set=changes,
         runtime=task.runtime,
-        artifacts=host.artifacts,
+        artifacts=artifacts,
+        redactor=host.redactor,
         sandbox=host.sandbox,
         trees=trees,
         fixture_trees=trees.of_trusted(task.prepared),
@@ -250,7 +262,9 @@ def _remove(draft: Draft, workspace: Workspace) -> None:
         draft.leaks += (error.temp_id,)
 
 
-def _record(task: PreparedTask, draft: Draft, candidate: Candidate | None) -> TrialRecord:
+def _record(
+    task: PreparedTask, draft: Draft, candidate: Candidate | None, artifacts: TrialArtifacts
+) -> TrialRecord:
     if candidate is None:
         verdict = baseline_verdict(task.benchmark.task, draft)
     else:
@@ -274,17 +288,9 @@ def _record(task: PreparedTask, draft: Draft, candidate: Candidate | None) -> Tr
         source_after=draft.source_after,
         workspace_removed=not draft.leaks,
         leaks=draft.leaks,
-        usage=_usage(draft.facts),
+        usage=usage(draft.facts),
         timings=draft.timings,
         error=draft.error,
         retryable=draft.retryable,
+        artifacts=artifacts.notes(),
     )
-
-
-def _usage(facts: tuple[Facts, ...]) -> dict[str, float]:
-    outcomes = [fact.outcome for fact in facts if fact.outcome is not None]
-    return {
-        "cpu": sum(outcome.cpu for outcome in outcomes),
-        "wall": sum(outcome.wall for outcome in outcomes),
-        "peak_memory": max((outcome.peak_memory for outcome in outcomes), default=0),
-    }

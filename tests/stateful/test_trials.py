@@ -42,6 +42,7 @@ from assay.host import Components, open_components, prepare_task
 from assay.ledger import ArtifactFolder
 from assay.plan import revision, trial_spec
 from assay.plugins import Registry
+from assay.redaction import host_redactor
 from assay.runner import scratch_folder
 from assay.tree import tree_ref
 from assay.trial import TrialHost, run_trial
@@ -138,6 +139,7 @@ class Trials(RuleBasedStateMachine):
             store=components.store,
             scratch=self.scratch.__enter__(),
             artifacts=ArtifactFolder(self.root / "artifacts"),
+            redactor=host_redactor(),
         )
         self.pins = revision(self.task, components.hasher)
         self.contaminated = False

@@ -116,6 +116,7 @@ class Task:
     version: int = 1
     retired: Mapping[str, Any] | None = None
     require_trust: Trust = Trust.UNGUARDED
+    artifacts: tuple[str, ...] = ()
 
 
 @frozen

@@ -33,6 +33,7 @@ from assay.linting.static import trust_given
 from assay.linting.stopping import StoppableSandbox
 from assay.linting.watched import Seen, Watched
 from assay.plan import Skipped, trial_spec
+from assay.redaction import host_redactor
 from assay.runner import Observer, scratch_folder
 from assay.suites import Suite
 from assay.trial import TrialHost, run_trial
@@ -92,6 +93,7 @@ def drive(
             store=components.store,
             scratch=scratch,
             artifacts=ArtifactFolder(Path(folder)),
+            redactor=host_redactor(),
         )
         trials = [
             _Trial(job, name, way, Path(folder, f"{number}-{name}-{way}"))
