@@ -7,7 +7,6 @@ from assay_sandbox.configuration import LaunchPlan
 from assay_sandbox.disk import DiskUse
 from assay_sandbox.launch import launch
 from assay_sandbox.layout import Layout, disk_bound, memory_room
-from assay_sandbox.memory import open_hold
 from assay_sandbox.mounted import check_mounts
 from assay_sandbox.session import JailSession
 
@@ -16,8 +15,8 @@ __all__ = ["open_session"]
 
 def open_session(plan: LaunchPlan, spec: JailSpec, layout: Layout) -> JailSession:
     """Start a jail and check its own view of itself; raises SandboxFailed, and then it is gone."""
-    hold = open_hold(plan.memory, spec.limits, memory_room(spec))
-    jail = launch(plan, layout, hold, loopback=spec.network is Network.LOOPBACK)
+    loopback = spec.network is Network.LOOPBACK
+    jail = launch(plan, layout, spec.limits, memory_room(spec), loopback=loopback)
     try:
         mounts, inside = jail.handshake()
         if inside != plan.ids:

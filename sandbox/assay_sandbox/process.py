@@ -120,7 +120,10 @@ def outcome_of(
 
 
 class JailProcess:
-    """A started command; one thread reads its output and watches its clock."""
+    """A started command; somebody must `watch` it: read its output and look at its clock.
+
+    That is a thread of its own, or the caller itself when it only waits for the outcome.
+    """
 
     def __init__(
         self,
@@ -143,7 +146,13 @@ class JailProcess:
         self._finished = threading.Event()
         self._record: Record | None = None
         self._failure: SandboxFailed | None = None
-        self._thread = threading.Thread(target=self._watch, name="assay-jail", daemon=True)
+        self._watched = False
+        self._thread: threading.Thread | None = None
+
+    def watch_beside(self) -> None:
+        """Watch it in a thread."""
+        self._watched = True
+        self._thread = threading.Thread(target=self.watch, name="assay-jail", daemon=True)
         self._thread.start()
 
     def _capture(self) -> StreamCapture:
@@ -159,10 +168,13 @@ class JailProcess:
 
         Raises SandboxFailed when the jail, not the command, was at fault.
         """
+        if not self._watched:
+            self.watch_beside()
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
         if not self._finished.wait(left):
             self._end(Reached(OutcomeStatus.TIMED_OUT, "deadline", SUPERVISOR))
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
         if self._failure is not None:
             raise self._failure
         assert self._record is not None
@@ -187,13 +199,19 @@ class JailProcess:
                 self._ended_by = reached
             os.eventfd_write(self._wake, 1)
 
-    def _watch(self) -> None:
+    def watch(self) -> None:
+        """Stay with it to its end; whoever interrupts this ends the jail."""
+        self._watched = True
         try:
             self._follow()
         except (OSError, SandboxFailed) as failure:
             dead = SandboxFailed("run", "the jail is dead")
             self._failure = failure if isinstance(failure, SandboxFailed) else dead
             self._jail.terminate()
+        except BaseException:
+            self._failure = SandboxFailed("run", "it was interrupted")
+            self._jail.terminate()
+            raise
         finally:
             self._conclude()
             for descriptor in self._streams:

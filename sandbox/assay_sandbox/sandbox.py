@@ -26,11 +26,12 @@ from assay.api import (
 )
 from assay_sandbox.configuration import LaunchPlan
 from assay_sandbox.doctor import blame, diagnose
-from assay_sandbox.launch import nsjail_program, read_mounts
+from assay_sandbox.launch import read_mounts
 from assay_sandbox.layout import layout_of, system_layout
 from assay_sandbox.memory import MemoryLayer, memory_layer
 from assay_sandbox.mounted import check_mounts
 from assay_sandbox.notes import end_leftovers
+from assay_sandbox.nsjail_process import nsjail_program
 from assay_sandbox.opening import open_session
 from assay_sandbox.policy import Policy, PolicyKind, policy_of_this_host
 from assay_sandbox.profiles import PROFILES, profiles_data, profiles_digest

@@ -108,7 +108,7 @@ def test_an_nsjail_that_can_not_be_started_is_a_failure_of_the_sandbox(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "nsjail"
-    monkeypatch.setattr("assay_sandbox.launch.nsjail_program", lambda: str(program))
+    monkeypatch.setattr("assay_sandbox.nsjail_process.nsjail_program", lambda: str(program))
     sandbox()
     for fill in (lambda: None, program.touch):
         fill()
@@ -268,7 +268,7 @@ class _SlowStart(subprocess.Popen[bytes]):
 def test_the_kernel_takes_a_jail_before_its_supervisor_however_busy_the_host_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("assay_sandbox.launch.subprocess.Popen", _SlowStart)
+    monkeypatch.setattr("assay_sandbox.nsjail_process.subprocess.Popen", _SlowStart)
     with session() as jail:
         outcome = jail.run(shell("cat /proc/self/oom_score_adj"))
     assert outcome.stdout.text() == "500\n"
