@@ -156,6 +156,22 @@ def test_closing_while_another_thread_waits() -> None:
     assert results[0].status is OutcomeStatus.CANCELLED
 
 
+def test_who_is_interrupted_while_waiting_has_no_jail_any_more() -> None:
+    def interrupt() -> None:
+        while len(descendants(os.getpid())) < 3:
+            time.sleep(0.01)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    with session() as jail:
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            jail.run(shell("sleep 600"))
+        thread.join()
+        with pytest.raises(SandboxFailed):
+            jail.run(shell("true"))
+
+
 def test_fifty_time_outs_leave_no_zombie_and_no_descriptor() -> None:
     with session() as jail:
         jail.run(shell("true"))
