@@ -124,6 +124,11 @@ class Group:
             self._bind(limits)
         self._killed, self._highest = self._kills(), self._read_highest()
 
+    def bind(self, limits: Limits, room: int) -> None:
+        """Bound it like this from now on; raises OSError."""
+        self._room = room
+        self._bind(limits)
+
     def _bind(self, limits: Limits) -> None:
         most = limits.memory + self._room
         if self._version == 1:

@@ -21,6 +21,7 @@ from assay_sandbox.guard import Guard
 from assay_sandbox.layout import INIT_PATH, Layout
 from assay_sandbox.nsjail_log import LogReading
 from assay_sandbox.nsjail_process import start_nsjail
+from assay_sandbox.spares import SPARES
 from assay_sandbox.waiting import Waiting, start_waiting
 
 __all__ = ["Jail", "launch", "read_mounts"]
@@ -131,7 +132,7 @@ def launch(plan: LaunchPlan, layout: Layout, limits: Limits, room: int, *, loopb
 
     `room`: bytes that its file systems in memory can hold.
     """
-    started = start_waiting(plan, limits, room)
+    started = SPARES.take(plan, limits, room) or start_waiting(plan, limits, room)
     try:
         argv = [
             INIT_PYTHON,

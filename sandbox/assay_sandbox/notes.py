@@ -46,12 +46,17 @@ class Note:
     def remove(self) -> None:
         """The jail is dead; the folder goes with the last note."""
         if self._file is not None:
-            os.close(self._file)
-            self._file = None
+            self.close()
             with contextlib.suppress(OSError):
                 os.unlink(self._folder / self._name)
             with contextlib.suppress(OSError):
                 os.rmdir(self._folder)
+
+    def close(self) -> None:
+        """Write no more, and leave it where it is."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
 
     def _open(self) -> int | None:
         for _ in range(ATTEMPTS):

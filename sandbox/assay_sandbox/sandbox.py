@@ -6,6 +6,7 @@ import functools
 import hashlib
 import os
 from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -36,6 +37,7 @@ from assay_sandbox.opening import open_session
 from assay_sandbox.policy import Policy, PolicyKind, policy_of_this_host
 from assay_sandbox.profiles import PROFILES, profiles_data, profiles_digest
 from assay_sandbox.session import JailSession, check_limits
+from assay_sandbox.spares import SPARES
 
 __all__ = ["CompatSandbox", "NsjailSandbox"]
 
@@ -118,6 +120,10 @@ class NsjailSandbox:
             raise SandboxFailed("network", f"profile {spec.profile.value} has no loopback")
         check_limits(spec.limits)
         return open_session(plan, spec, layout_of(spec, _init_program()))
+
+    def warm(self) -> AbstractContextManager[None]:
+        """While it is open, the process for the next jail is started ahead."""
+        return SPARES.kept()
 
 
 class CompatSandbox(NsjailSandbox):

@@ -29,6 +29,10 @@ class Waiting:
     hold: MemoryHold
     note: Note
 
+    def can_serve(self, plan: LaunchPlan, limits: Limits, room: int) -> bool:
+        """Whether it is alive and can become this jail; its memory is bounded anew."""
+        return not self.nsjail.wait(0) and plan == self.plan and self.hold.bind_again(limits, room)
+
     def abandon(self) -> None:
         """No jail is made of it; raises SandboxFailed when something can't be removed."""
         self.control.close()

@@ -17,12 +17,10 @@ import pytest
 from support.cgroups import groups_of
 from support.jail import limits, python, runtime, sandbox, session, shell, spec
 from support.processes import Watched, children, descendants, open_descriptors
-from support.supervisor import supervisor
+from support.supervisor import next_start, supervisor
 
 from assay.api import OutcomeStatus, SandboxFailed, UsageError
-from assay_sandbox.cgroup_tree import remove_leftovers
-from assay_sandbox.memory import memory_layer
-from assay_sandbox.notes import end_leftovers, notes_folder
+from assay_sandbox.notes import notes_folder
 from assay_sandbox.session import JailSession
 
 TROUBLE = (
@@ -257,14 +255,6 @@ def only_jail() -> tuple[int, int]:
     (nsjail,) = children(os.getpid())
     (init,) = children(nsjail)
     return nsjail, init
-
-
-def next_start() -> None:
-    """What another process does before its first jail."""
-    end_leftovers()
-    place = memory_layer().place
-    if place is not None:
-        remove_leftovers(place)
 
 
 def _soon() -> float:
