@@ -38,6 +38,7 @@ from assay.api import (
 )
 from assay.api.files import open_root, opened, read_file
 from assay.grading_trees import GradingTrees
+from assay.surroundings import surroundings
 
 __all__ = ["GradingContext"]
 
@@ -100,14 +101,6 @@ class GradingContext:
     def limits(self) -> Limits:
         """Bounds of each command."""
         return self.task.limits
-
-    def environment(self) -> Mapping[str, str]:
-        """Variables of the task, above the fixed ones of every jail."""
-        return {
-            **self.task.env,
-            "PYTHONHASHSEED": str(self.task.seed),
-            "ASSAY_SEED": str(self.task.seed),
-        }
 
     def hidden_file(self, path: str, cap: int) -> bytes:
         """Content of one hidden file; raises GraderUnfit when it is absent or above `cap`."""
@@ -175,7 +168,7 @@ class GradingContext:
                     runtime=self.runtime,
                     mounts=mounts + extra,
                     limits=self.limits,
-                    env=dict(self.environment()),
+                    env=surroundings(self.task, self.runtime),
                     network=self.task.network,
                     cwd=WORKSPACE,
                 )

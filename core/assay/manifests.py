@@ -27,6 +27,7 @@ from assay.limits import LimitsDocument, check_limits, check_scale
 from assay.policies import (
     allow_rules,
     check_budgets,
+    check_clock,
     check_env,
     check_runtime,
     import_roots,
@@ -48,7 +49,7 @@ MAX_TITLE = 200
 MAX_SEED = 2**32 - 1
 
 _RESERVED = ("services",)
-_NOTHING_YET: dict[str, Any] = {"clock": None, "git": {}}
+_NOTHING_YET: dict[str, Any] = {"git": {}}
 """Keys that only say nothing so far; what they will say is part of the task's revision."""
 _RESERVED_NETWORKS = ("gateway", "host")
 _NOT_YET = "not supported yet"
@@ -160,6 +161,7 @@ def _without_paths(document: TaskDocument, suite: SuiteHeader | None) -> Task:
         network=document.network,
         env=checked("env", check_env, document.env),
         seed=checked("seed", _in_range, document.seed, 0, MAX_SEED),
+        clock=checked("clock", check_clock, document.clock),
         version=checked("version", _in_range, document.version, 1, MAX_INTEGER),
         retired=_retired(document.retired),
         require_trust=suite.require_trust if suite else Trust.UNGUARDED,

@@ -43,11 +43,18 @@ FIXED_ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "HOME": "/tmp/home",
     "TMPDIR": "/tmp",
+    "XDG_CONFIG_HOME": "/tmp/home/.config",
+    "XDG_CACHE_HOME": "/tmp/home/.cache",
+    "XDG_DATA_HOME": "/tmp/home/.local/share",
+    "XDG_STATE_HOME": "/tmp/home/.local/state",
     "LANG": "C.UTF-8",
     "LC_ALL": "C.UTF-8",
     "TZ": "UTC",
     "PYTHONHASHSEED": "0",
     "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONNOUSERSITE": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_NOSYSTEM": "1",
 }
 
 
