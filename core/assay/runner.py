@@ -124,7 +124,8 @@ def _execute(
             unsound |= {
                 task: found.failed for task, found in references.items() if found.failed is not None
             }
-            records = _trials(plan, pool, unsound, references, ledger, observer)
+            diagnostic = components.sandbox.capabilities().diagnostic
+            records = _trials(plan, pool, unsound, references, ledger, observer, diagnostic)
         finally:
             pool.close()
     report = build_report(plan, records, baseline, identity)
@@ -175,6 +176,7 @@ def _identity(plan: Plan, components: Components) -> dict[str, Any]:
                 "mode": capabilities.mode,
                 "layers": capabilities.layers,
                 "versions": capabilities.versions,
+                **({"diagnostic": note} if (note := capabilities.diagnostic) else {}),
             },
             "runtimes": {
                 task_id: {"digest": runtime.digest, "versions": runtime.versions}
@@ -225,11 +227,14 @@ def _trials(
     references: Mapping[str, References],
     ledger: Ledger,
     observer: Observer,
+    diagnostic: str,
 ) -> tuple[TrialRecord, ...]:
     done: list[TrialRecord] = []
 
     def keep(record: TrialRecord) -> None:
-        done.append(ledger.append(record))
+        # Also of trials that never came to a jail.
+        verdict = evolve(record.verdict, diagnostic=diagnostic)
+        done.append(ledger.append(evolve(record, verdict=verdict)))
         observer.finished(done[-1])
 
     for spec in plan.specs:
