@@ -13,11 +13,16 @@ from assay.api import (
     BoundaryFacts,
     ChangeSet,
     ClaimFacts,
+    CleanupFailed,
+    CopyFailed,
+    CopyMismatch,
     Digest,
     Facts,
+    Fault,
     Reason,
     StageStatus,
     TrialSpec,
+    Unavailable,
 )
 
 __all__ = ["STAGES", "Draft", "grader_timing"]
@@ -42,6 +47,7 @@ class Draft:
     rejected: frozenset[Reason] = frozenset()
     invalid: frozenset[Reason] = frozenset()
     leaks: tuple[str, ...] = ()
+    workspaces: int = 0
     timings: dict[str, float] = field(factory=dict)
     error: str = ""
     retryable: bool = False
@@ -68,6 +74,20 @@ class Draft:
         self.invalid |= {reason}
         self.error = self.error or one_line(error)
         self.retryable = self.retryable or retryable
+
+    def blame(self, error: BaseException) -> None:
+        """What went wrong on our side; a folder that is left hides no other error."""
+        if isinstance(error, CleanupFailed):
+            self.leaks += (error.temp_id,)
+            self.blame(error.__cause__ or CopyFailed("a workspace could not be made"))
+        elif isinstance(error, Fault):
+            self.fail(error.reason, error, retryable=error.retryable)
+        elif isinstance(error, Unavailable):
+            self.fail(Reason.SANDBOX_UNAVAILABLE, error)
+        elif isinstance(error, CopyMismatch):
+            self.fail(Reason.COPY_FAILED, error)
+        else:
+            self.fail(Reason.ENVIRONMENT_FAILED, error)
 
 
 def grader_timing(grader_id: str) -> str:

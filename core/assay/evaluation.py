@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from assay.api import (
     Verdict,
     VerdictStatus,
 )
+from assay.api.folders import temporary_folder
 from assay.benchmark import BenchmarkTask
 from assay.candidate_manifest import candidate_digest
 from assay.host import WorkerFactory, open_components
@@ -36,7 +36,8 @@ from assay.plan import (
 )
 from assay.plugins import Registry
 from assay.reference import reference_runs, under_references
-from assay.runner import Observer, RunResult, baseline_spec, execute, scratch_folder
+from assay.runner import Observer, RunResult, baseline_spec, execute
+from assay.scratch import scratch_folder
 from assay.submissions import load_candidates
 from assay.suites import open_suite
 
@@ -141,14 +142,14 @@ def grade_trial(
         raise RuntimeUnavailable(f"task {task_id}: {reason}")
     with (
         scratch_folder(components) as scratch,
-        tempfile.TemporaryDirectory(prefix="assay-artifacts-") as artifacts,
+        temporary_folder("artifacts") as artifacts,
     ):
         run = WorkerFactory(
             tasks={task_id: task},
             candidates={(task_id, loaded.id): loaded},
             runtimes=runtimes,
             scratch=scratch,
-            artifacts=Path(artifacts),
+            artifacts=artifacts,
             hasher=components.hasher.contract,
             copier=components.copier.name,
             sandbox=components.sandbox.name,

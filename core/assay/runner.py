@@ -6,11 +6,8 @@ records what was not graded as `invalid(cancelled)` and still writes the report.
 
 from __future__ import annotations
 
-import os
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,18 +23,19 @@ from assay.api import (
     Verdict,
     VerdictStatus,
 )
-from assay.api.files import remove_tree
 from assay.baseline import BASELINE
 from assay.canonical import digest_json
-from assay.host import Components, WorkerFactory, mountable, reachable
+from assay.host import Components, WorkerFactory
 from assay.identity import environment, environment_digest
 from assay.interruption import Interruption, interruptible
 from assay.ledger import ARTIFACTS, REPORT, RUN, Ledger, create_run_folder, write_json
+from assay.leftovers import Fate, sweep
 from assay.plan import Plan
 from assay.reference import References, reference_runs, under_references
 from assay.results import build_report, results_digest
+from assay.scratch import run_folders, scratch_places
 
-__all__ = ["Observer", "RunResult", "baseline_spec", "execute", "scratch_folder"]
+__all__ = ["Observer", "RunResult", "baseline_spec", "execute"]
 
 
 class Observer(Protocol):
@@ -50,12 +48,16 @@ class Observer(Protocol):
 
 @frozen
 class RunResult:
-    """A finished run; `records` in the order of results, `signal` what broke it off."""
+    """A finished run; `records` in the order of results, `signal` what broke it off.
+
+    `leaks` are names of temporary folders that the run could not remove.
+    """
 
     folder: Path
     report: dict[str, Any] = field(repr=False)
     records: tuple[TrialRecord, ...] = field(repr=False)
     signal: int | None = None
+    leaks: tuple[str, ...] = ()
 
 
 def execute(
@@ -97,12 +99,13 @@ def _execute(
         "started": int(started),
     }
     write_json(folder, RUN, about)
-    with scratch_folder(components) as scratch, Ledger(folder) as ledger:
+    reaped = _reap(components)
+    with run_folders(components) as folders, Ledger(folder) as ledger:
         factory = WorkerFactory(
             tasks=plan.tasks,
             candidates=plan.candidates,
             runtimes=plan.runtimes,
-            scratch=scratch,
+            scratch=folders.path,
             artifacts=folder / ARTIFACTS,
             hasher=components.hasher.contract,
             copier=components.copier.name,
@@ -114,18 +117,26 @@ def _execute(
         try:
             interruption.watch(pool)
             observer.started(len(plan.specs))
-            baseline = {record.spec.task: record for record in _guarded(pool, _baselines(plan))}
+
+            def counted(specs: list[TrialSpec]) -> Iterator[TrialRecord]:
+                for record in _guarded(pool, specs):
+                    folders.count(record)
+                    yield record
+
+            baseline = {record.spec.task: record for record in counted(_baselines(plan))}
             unsound = _unsound(baseline)
             references = reference_runs(
                 plan.tasks,
                 [spec for task, spec in _first(plan).items() if task not in unsound],
-                lambda specs: _guarded(pool, specs),
+                counted,
             )
             unsound |= {
                 task: found.failed for task, found in references.items() if found.failed is not None
             }
             diagnostic = components.sandbox.capabilities().diagnostic
             records = _trials(plan, pool, unsound, references, ledger, observer, diagnostic)
+            for record in records:
+                folders.count(record)
         finally:
             pool.close()
     report = build_report(plan, records, baseline, identity)
@@ -150,10 +161,22 @@ def _execute(
                 }
                 for record in records
             },
+            "folders": {
+                "reaped": reaped,
+                "created": folders.created,
+                "removed": folders.removed,
+            },
+            "leaks": list(folders.leaks),
             "interrupted": interruption.number is not None,
         },
     )
-    return RunResult(folder, report, records, interruption.number)
+    return RunResult(folder, report, records, interruption.number, folders.leaks)
+
+
+def _reap(components: Components) -> int:
+    """Remove what runs that were killed left; how many folders that were."""
+    found = sweep(scratch_places(components.store.root))
+    return sum(item.fate is Fate.REMOVED for item in found)
 
 
 def _identity(plan: Plan, components: Components) -> dict[str, Any]:
@@ -268,27 +291,3 @@ def _ungraded(spec: TrialSpec, probe: TrialRecord) -> TrialRecord:
         error=probe.error,
         retryable=probe.retryable,
     )
-
-
-@contextmanager
-def scratch_folder(components: Components) -> Iterator[str]:
-    """A new folder for workspaces, removed on leaving whatever happened.
-
-    It is in the temporary folder, or beside the store where jails can't get into the
-    temporary folder (one below a private home, say).
-    """
-    ids = components.sandbox.capabilities().ids
-    place = Path(tempfile.gettempdir())
-    if not mountable(place) or (ids is not None and not reachable(place, ids)):
-        place = components.store.root
-    folder = Path(tempfile.mkdtemp(prefix="assay-run-", dir=place))
-    # The jail's user must pass through to its workspace, but can't list what is beside it.
-    folder.chmod(0o711)
-    try:
-        yield str(folder)
-    finally:
-        parent = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            remove_tree(parent, folder.name)
-        finally:
-            os.close(parent)

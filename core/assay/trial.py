@@ -23,11 +23,9 @@ from assay.api import (
     Contaminated,
     Copier,
     CopyFailed,
-    CopyMismatch,
     Digest,
     Edits,
     Facts,
-    Fault,
     Grader,
     GraderSpec,
     Hasher,
@@ -42,7 +40,6 @@ from assay.api import (
     TreeManifest,
     TrialRecord,
     TrialSpec,
-    Unavailable,
     Workspace,
 )
 from assay.api.changes import compare, edited_manifest
@@ -106,17 +103,11 @@ def run_trial(
     except CandidateMalformed as error:
         draft.rejected |= {error.reason}
         draft.error = error.rule
-    except Fault as error:
-        draft.fail(error.reason, error, retryable=error.retryable)
-    except Unavailable as error:
-        draft.fail(Reason.SANDBOX_UNAVAILABLE, error)
     except Contaminated as error:
         draft.source_after = Digest(error.after)
         draft.fail(Reason.SOURCE_CONTAMINATED, error)
-    except CopyMismatch as error:
-        draft.fail(Reason.COPY_FAILED, error)
     except Exception as error:
-        draft.fail(Reason.ENVIRONMENT_FAILED, error)
+        draft.blame(error)
     finally:
         _leave(draft, guard, workspace)
     return _record(host, task, draft, candidate)
@@ -223,6 +214,7 @@ def stored_path(store: Store, manifest: TreeManifest) -> str:
 def _leave(draft: Draft, guard: SourceGuard | None, opened: list[Workspace]) -> None:
     """Check the source, remove the workspaces; each step runs whatever the others raised."""
     draft.stages["leave"] = StageStatus.PASSED
+    draft.workspaces = len(opened)
     started = time.monotonic()
     removals = [partial(_remove, draft, workspace) for workspace in opened]
     try:
@@ -278,6 +270,7 @@ def _record(
         source_after=draft.source_after,
         workspace_removed=not draft.leaks,
         leaks=draft.leaks,
+        workspaces=draft.workspaces,
         usage=_usage(draft.facts),
         timings=draft.timings,
         error=draft.error,

@@ -169,7 +169,7 @@ class SourceCheck(Enum):
 
 @frozen
 class TrialRecord:
-    """Everything known of one trial. `timings` and `usage` are no part of any digest.
+    """Everything known of one trial. `workspaces`, `timings`, `usage`: no part of any digest.
 
     `error` is one line (ids, digests, rules) when the trial is invalid.
     """
@@ -186,6 +186,8 @@ class TrialRecord:
     source_check: SourceCheck = SourceCheck.FULL
     workspace_removed: bool = True
     leaks: tuple[str, ...] = ()
+    workspaces: int = 0
+    """How many workspaces it made."""
     usage: Mapping[str, float] = field(factory=dict)
     timings: Mapping[str, float] = field(factory=dict)
     error: str = ""
