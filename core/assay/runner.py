@@ -133,7 +133,8 @@ def _execute(
             unsound |= {
                 task: found.failed for task, found in references.items() if found.failed is not None
             }
-            records = _trials(plan, pool, unsound, references, ledger, observer)
+            diagnostic = components.sandbox.capabilities().diagnostic
+            records = _trials(plan, pool, unsound, references, ledger, observer, diagnostic)
             for record in records:
                 folders.count(record)
         finally:
@@ -198,6 +199,7 @@ def _identity(plan: Plan, components: Components) -> dict[str, Any]:
                 "mode": capabilities.mode,
                 "layers": capabilities.layers,
                 "versions": capabilities.versions,
+                **({"diagnostic": note} if (note := capabilities.diagnostic) else {}),
             },
             "runtimes": {
                 task_id: {"digest": runtime.digest, "versions": runtime.versions}
@@ -248,11 +250,14 @@ def _trials(
     references: Mapping[str, References],
     ledger: Ledger,
     observer: Observer,
+    diagnostic: str,
 ) -> tuple[TrialRecord, ...]:
     done: list[TrialRecord] = []
 
     def keep(record: TrialRecord) -> None:
-        done.append(ledger.append(record))
+        # Also of trials that never came to a jail.
+        verdict = evolve(record.verdict, diagnostic=diagnostic)
+        done.append(ledger.append(evolve(record, verdict=verdict)))
         observer.finished(done[-1])
 
     for spec in plan.specs:

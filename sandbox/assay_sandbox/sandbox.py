@@ -39,7 +39,7 @@ from assay_sandbox.profiles import PROFILES, profiles_data, profiles_digest
 from assay_sandbox.session import JailSession, check_limits
 from assay_sandbox.spares import SPARES
 
-__all__ = ["CompatSandbox", "NsjailSandbox"]
+__all__ = ["CompatSandbox", "NsjailSandbox", "UnfilteredSandbox"]
 
 ROOT_MODE_ID = 200001
 """Owner of jails started by root: an id that owns nothing else on the host."""
@@ -56,7 +56,10 @@ LAYERS = {
 SECCOMP = {
     PolicyKind.STANDARD: "present: allow-list",
     PolicyKind.COMPAT: "degraded: deny-list",
+    PolicyKind.UNFILTERED: "absent: every system call is let through",
 }
+
+DIAGNOSTIC = {PolicyKind.UNFILTERED: "system calls are not filtered"}
 
 
 class NsjailSandbox:
@@ -134,6 +137,13 @@ class CompatSandbox(NsjailSandbox):
     policy: ClassVar[PolicyKind] = PolicyKind.COMPAT
 
 
+class UnfilteredSandbox(NsjailSandbox):
+    """The same without a filter of system calls, to find out whether a filter is to blame."""
+
+    name: ClassVar[str] = "nsjail-unfiltered"
+    policy: ClassVar[PolicyKind] = PolicyKind.UNFILTERED
+
+
 @functools.cache
 def _init_program() -> bytes:
     return Path(__file__).with_name("init.py").read_bytes()
@@ -180,6 +190,7 @@ def _measure(kind: PolicyKind) -> tuple[Capabilities, LaunchPlan]:
         versions={"nsjail": digest, "policy": policy.digest, "profiles": profiles_digest()},
         shared_pid_namespace=True,
         profiles=profiles_data(),
+        diagnostic=DIAGNOSTIC.get(kind, ""),
     )
     return capabilities, plan
 
