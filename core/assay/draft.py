@@ -25,7 +25,7 @@ from assay.api import (
     Unavailable,
 )
 
-__all__ = ["STAGES", "Draft"]
+__all__ = ["STAGES", "Draft", "grader_timing"]
 
 STAGES = ("source", "candidate", "workspace", "grading", "claims", "leave")
 
@@ -55,11 +55,17 @@ class Draft:
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Time a stage and note how it ended."""
-        started = time.monotonic()
         self.stages[name] = StageStatus.FAILED
+        with self.timed(name):
+            yield
+        self.stages[name] = StageStatus.PASSED
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        """Time a part of the trial."""
+        started = time.monotonic()
         try:
             yield
-            self.stages[name] = StageStatus.PASSED
         finally:
             self.timings[name] = time.monotonic() - started
 
@@ -82,6 +88,11 @@ class Draft:
             self.fail(Reason.COPY_FAILED, error)
         else:
             self.fail(Reason.ENVIRONMENT_FAILED, error)
+
+
+def grader_timing(grader_id: str) -> str:
+    """Under which name the time that one grader took is kept."""
+    return f"grading/{grader_id}"
 
 
 def one_line(error: BaseException) -> str:

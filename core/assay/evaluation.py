@@ -35,6 +35,7 @@ from assay.plan import (
     trial_spec,
 )
 from assay.plugins import Registry
+from assay.reference import reference_runs, under_references
 from assay.runner import Observer, RunResult, baseline_spec, execute
 from assay.scratch import scratch_folder
 from assay.submissions import load_candidates
@@ -147,7 +148,11 @@ def grade_trial(
         if probe.verdict.status is VerdictStatus.INVALID:
             reasons = ", ".join(reason.value for reason in probe.verdict.reasons)
             raise Ungradable(f"task {task_id}: {reasons}: {probe.error}")
-        return run(spec)
+        references = reference_runs({task_id: task}, [spec], lambda specs: map(run, specs))
+        for found in references.values():
+            if found.failed is not None:
+                raise Ungradable(f"task {task_id}: {found.failed.error}")
+        return run(under_references(spec, references))
 
 
 def _one_candidate(

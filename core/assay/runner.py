@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from attrs import evolve, field, frozen
+from attrs import asdict, evolve, field, frozen
 
 from assay.api import (
     ExecutorSetup,
@@ -32,6 +32,7 @@ from assay.interruption import Interruption, interruptible
 from assay.ledger import ARTIFACTS, REPORT, RUN, Ledger, create_run_folder, write_json
 from assay.leftovers import Fate, sweep
 from assay.plan import Plan
+from assay.reference import References, reference_runs, under_references
 from assay.results import build_report, results_digest
 from assay.scratch import run_folders, scratch_places
 
@@ -118,10 +119,23 @@ def _execute(
         try:
             interruption.watch(pool)
             observer.started(len(plan.specs))
-            baseline = {record.spec.task: record for record in _guarded(pool, _baselines(plan))}
-            for record in baseline.values():
-                folders.count(record)
-            records = _trials(plan, pool, baseline, ledger, observer)
+
+            def counted(specs: list[TrialSpec]) -> Iterator[TrialRecord]:
+                for record in _guarded(pool, specs):
+                    folders.count(record)
+                    yield record
+
+            baseline = {record.spec.task: record for record in counted(_baselines(plan))}
+            unsound = _unsound(baseline)
+            references = reference_runs(
+                plan.tasks,
+                [spec for task, spec in _first(plan).items() if task not in unsound],
+                counted,
+            )
+            unsound |= {
+                task: found.failed for task, found in references.items() if found.failed is not None
+            }
+            records = _trials(plan, pool, unsound, references, ledger, observer)
             for record in records:
                 folders.count(record)
         finally:
@@ -134,6 +148,13 @@ def _execute(
         {
             **about,
             "results_digest": results_digest(report),
+            "limits": {
+                task: {
+                    "measured": dict(found.measured),
+                    "limits": None if found.limits is None else asdict(found.limits),
+                }
+                for task, found in references.items()
+            },
             "finished": int(time.time()),
             "milliseconds": {
                 f"{record.spec.task}/{record.spec.candidate}/{record.spec.attempt}": {
@@ -205,9 +226,22 @@ def _identity(plan: Plan, components: Components) -> dict[str, Any]:
     }
 
 
-def _baselines(plan: Plan) -> list[TrialSpec]:
+def _first(plan: Plan) -> dict[str, TrialSpec]:
     first = {spec.task: spec for spec in reversed(plan.specs)}
-    return [baseline_spec(first[task_id]) for task_id in sorted(first)]
+    return dict(sorted(first.items()))
+
+
+def _baselines(plan: Plan) -> list[TrialSpec]:
+    return [baseline_spec(spec) for spec in _first(plan).values()]
+
+
+def _unsound(baseline: Mapping[str, TrialRecord]) -> dict[str, TrialRecord]:
+    """Records that keep their tasks from being graded."""
+    return {
+        task: evolve(record, error=f"baseline: {record.error}")
+        for task, record in baseline.items()
+        if record.verdict.status is VerdictStatus.INVALID
+    }
 
 
 def baseline_spec(spec: TrialSpec) -> TrialSpec:
@@ -218,15 +252,11 @@ def baseline_spec(spec: TrialSpec) -> TrialSpec:
 def _trials(
     plan: Plan,
     pool: Pool,
-    baseline: Mapping[str, TrialRecord],
+    unsound: Mapping[str, TrialRecord],
+    references: Mapping[str, References],
     ledger: Ledger,
     observer: Observer,
 ) -> tuple[TrialRecord, ...]:
-    sound = {
-        task_id
-        for task_id, record in baseline.items()
-        if record.verdict.status is not VerdictStatus.INVALID
-    }
     done: list[TrialRecord] = []
 
     def keep(record: TrialRecord) -> None:
@@ -234,9 +264,10 @@ def _trials(
         observer.finished(done[-1])
 
     for spec in plan.specs:
-        if spec.task not in sound:
-            keep(_without_baseline(spec, baseline[spec.task]))
-    for record in _guarded(pool, [spec for spec in plan.specs if spec.task in sound]):
+        if spec.task in unsound:
+            keep(_ungraded(spec, unsound[spec.task]))
+    sound = [under_references(spec, references) for spec in plan.specs if spec.task not in unsound]
+    for record in _guarded(pool, sound):
         keep(record)
     return tuple(sorted(done, key=lambda record: record.spec.key))
 
@@ -249,7 +280,7 @@ def _guarded(pool: Pool, specs: list[TrialSpec]) -> Iterator[TrialRecord]:
         yield record
 
 
-def _without_baseline(spec: TrialSpec, probe: TrialRecord) -> TrialRecord:
+def _ungraded(spec: TrialSpec, probe: TrialRecord) -> TrialRecord:
     verdict = Verdict(
         VerdictStatus.INVALID, probe.verdict.reasons, Trust.UNGUARDED, probe.verdict.decided_by
     )
@@ -260,6 +291,6 @@ def _without_baseline(spec: TrialSpec, probe: TrialRecord) -> TrialRecord:
         source_after=probe.source_after,
         leaks=probe.leaks,
         workspace_removed=probe.workspace_removed,
-        error=f"baseline: {probe.error}",
+        error=probe.error,
         retryable=probe.retryable,
     )

@@ -50,7 +50,7 @@ from assay.boundary import judge, permitted_edits
 from assay.candidates import edits as read_edits
 from assay.claims import check as check_claims
 from assay.decide import decide
-from assay.draft import Draft
+from assay.draft import Draft, grader_timing
 from assay.fixtures import UNREADABLE, SourceGuard, leave
 from assay.grading import GradingContext
 from assay.grading_trees import GradingTrees
@@ -152,7 +152,8 @@ def _measure_all(
     with draft.stage("grading"):
         for grader in task.benchmark.task.graders:
             context = _context(host, task, trees, changes, expected, grader)
-            draft.facts += (measure(task.graders[grader.id], context),)
+            with draft.timed(grader_timing(grader.id)):
+                draft.facts += (measure(task.graders[grader.id], context),)
     if candidate is not None:
         with draft.stage("claims"):
             draft.claims = check_claims(task.benchmark.task, candidate, draft.facts)
