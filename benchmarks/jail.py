@@ -27,9 +27,9 @@ from support.jail import PYTHON, runtime, sandbox, spec
 
 from assay.api import Command
 from assay_sandbox.configuration import LaunchPlan, configuration
-from assay_sandbox.launch import nsjail_program
 from assay_sandbox.layout import SYSTEM_DIRECTORIES, layout_of
 from assay_sandbox.memory import memory_layer
+from assay_sandbox.nsjail_process import nsjail_program
 from assay_sandbox.policy import policy_of_this_host
 
 TRUE = "/bin/true"

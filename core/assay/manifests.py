@@ -12,7 +12,7 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from assay.api.errors import ManifestError
-from assay.api.jail import Limits, Network
+from assay.api.jail import Network
 from assay.api.tasks import (
     BaselineResult,
     EvidencePolicy,
@@ -23,12 +23,12 @@ from assay.api.tasks import (
 )
 from assay.api.trees import RelPath
 from assay.api.trust import Trust
+from assay.limits import LimitsDocument, check_limits, check_scale
 from assay.policies import (
     allow_rules,
     check_budgets,
     check_clock,
     check_env,
-    check_limits,
     check_runtime,
     import_roots,
     protect_patterns,
@@ -91,7 +91,7 @@ class TaskDocument:
     allow: tuple[Any, ...] = ()
     protect: tuple[str, ...] = ()
     baseline: Mapping[str, BaselineResult] = field(factory=dict)
-    limits: Limits = Limits()
+    limits: LimitsDocument = LimitsDocument()
     budgets: Mapping[str, int] = field(factory=dict)
     evidence: EvidencePolicy = EvidencePolicy.OPTIONAL
     runtime: Mapping[str, Any] = field(factory=dict)
@@ -161,6 +161,7 @@ def _without_paths(document: TaskDocument, suite: SuiteHeader | None) -> Task:
         graders=graders,
         baseline=checked("baseline", _baseline, document.baseline, graders),
         limits=checked("limits", check_limits, document.limits),
+        scale=checked("limits", check_scale, document.limits),
         budgets=checked("budgets", check_budgets, document.budgets),
         evidence=document.evidence,
         runtime=_with_git(runtime) if document.git.init else runtime,

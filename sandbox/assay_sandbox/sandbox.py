@@ -6,6 +6,7 @@ import functools
 import hashlib
 import os
 from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,15 +27,17 @@ from assay.api import (
 )
 from assay_sandbox.configuration import LaunchPlan
 from assay_sandbox.doctor import blame, diagnose
-from assay_sandbox.launch import nsjail_program, read_mounts
+from assay_sandbox.launch import read_mounts
 from assay_sandbox.layout import layout_of, system_layout
 from assay_sandbox.memory import MemoryLayer, memory_layer
 from assay_sandbox.mounted import check_mounts
 from assay_sandbox.notes import end_leftovers
+from assay_sandbox.nsjail_process import nsjail_program
 from assay_sandbox.opening import open_session
 from assay_sandbox.policy import Policy, PolicyKind, policy_of_this_host
 from assay_sandbox.profiles import PROFILES, profiles_data, profiles_digest
 from assay_sandbox.session import JailSession, check_limits
+from assay_sandbox.spares import SPARES
 
 __all__ = ["CompatSandbox", "NsjailSandbox"]
 
@@ -118,6 +121,10 @@ class NsjailSandbox:
             raise SandboxFailed("network", f"profile {spec.profile.value} has no loopback")
         check_limits(spec.limits)
         return open_session(plan, spec, layout_of(spec, _init_program()))
+
+    def warm(self) -> AbstractContextManager[None]:
+        """While it is open, the process for the next jail is started ahead."""
+        return SPARES.kept()
 
 
 class CompatSandbox(NsjailSandbox):

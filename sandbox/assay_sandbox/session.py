@@ -105,18 +105,15 @@ class JailSession:
         A channel NAME (a lower-case word) is a stream socket inside, whose descriptor number
         is in `ASSAY_CHANNEL_` and the upper-case NAME.
         """
-        with self._lock:
-            if self._closed:
-                raise UsageError("the session is closed")
-            if self._process is not None and not self._process.finished:
-                raise UsageError("a session runs one command at a time")
-            self._number += 1
-            self._process = self._start(command, channels, self._number)
-            return self._process
+        process = self._begin(command, channels)
+        process.watch_beside()
+        return process
 
     def run(self, command: Command) -> Outcome:
         """Start a command and wait for its outcome."""
-        return self.start(command).wait()
+        process = self._begin(command)
+        process.watch()
+        return process.wait()
 
     def close(self) -> None:
         """End the jail; everything inside is dead when it returns. Idempotent."""
@@ -138,6 +135,16 @@ class JailSession:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+    def _begin(self, command: Command, channels: tuple[str, ...] = ()) -> JailProcess:
+        with self._lock:
+            if self._closed:
+                raise UsageError("the session is closed")
+            if self._process is not None and not self._process.finished:
+                raise UsageError("a session runs one command at a time")
+            self._number += 1
+            self._process = self._start(command, channels, self._number)
+            return self._process
 
     def _start(self, command: Command, names: tuple[str, ...], number: int) -> JailProcess:
         limits = command.limits or self._spec.limits
