@@ -37,6 +37,7 @@ from assay.api import (
     Workspace,
 )
 from assay.api.files import open_root, opened, read_file
+from assay.fixture_repository import REPOSITORY
 from assay.grading_trees import GradingTrees
 from assay.surroundings import surroundings
 
@@ -89,6 +90,7 @@ class GradingContext:
     trees: GradingTrees
     fixture_trees: GradingTrees
     hidden_trees: GradingTrees | None
+    repository: GradingTrees | None
     fixture_source: str
     hidden_source: str | None
 
@@ -154,6 +156,10 @@ class GradingContext:
         workspace = self.trees.variant(leave_out, restore, put)
         mounts = workspace.mounts(WORKSPACE, writable=False)
         leased = [workspace]
+        if self.repository is not None and profile is not Profile.WORKER:
+            # A worker must not find the tests that its tree lacks.
+            leased.append(self.repository.variant())
+            mounts += leased[-1].mounts(REPOSITORY, writable=False)
         if hidden and self.hidden_source is not None:
             mounts += (Mount(HIDDEN, MountKind.TREE, source=self.hidden_source),)
         if trusted is not None:

@@ -23,6 +23,9 @@ def surroundings(task: Task, runtime: Runtime) -> dict[str, str]:
             "SOURCE_DATE_EPOCH": str(epoch_seconds(task.clock)),
             "ASSAY_CLOCK": task.clock,
         }
+    if task.git:
+        # The repository is above the graded tree, so on another file system.
+        variables["GIT_DISCOVERY_ACROSS_FILESYSTEM"] = "1"
     return variables | _preloaded(task, runtime)
 
 

@@ -15,7 +15,7 @@ import pytest
 from support.cli import assay
 from support.grading import grade
 from support.jail import python, runtime, sandbox, session, store
-from support.tiny import FIXED, add_candidate, make_suite
+from support.tiny import FIXED, add_candidate, make_suite, write_tree
 
 from assay.api import Network, Profile, RelPath, RuntimeUnavailable, Task, TestOutcome
 from assay.builtin.copier import CopyCopier
@@ -279,3 +279,67 @@ def test_a_task_that_can_not_be_told_its_time_is_not_run(tmp_path: Path) -> None
     components = Components(Registry(), TreeHasher(), CopyCopier(), sandbox(), store())
     lacking_it = attrs.evolve(runtime(), unavailable={"libfaketime": "not found; install it"})
     assert lacking(benchmark, components, lacking_it) == "libfaketime: not found; install it"
+
+
+GIT_CHECK = """
+import subprocess, sys
+
+def git(*arguments):
+    done = subprocess.run(["git", *arguments], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, ""), (arguments, done)
+    return done.stdout.strip()
+
+assert git("rev-parse", "HEAD", "main") == "COMMIT\\nCOMMIT"
+assert git("log", "--all", "--format=%an %ae %cn %at %ct %s") == (
+    "assay assay@example.invalid assay SECONDS SECONDS Fixture"
+)
+assert git("rev-parse", "--show-toplevel") == "/workspace"
+assert git("symbolic-ref", "HEAD") == "refs/heads/main"
+assert git("status", "--porcelain") in ("", "M src/calc.py")
+assert git("fsck", "--strict", "--full") == ""
+assert git("stash", "list") == git("reflog") == git("remote") == ""
+git("hook", "run", "pre-commit", "--ignore-missing")
+sys.path.insert(0, "/workspace/src")
+import calc
+assert calc.add(2, 3) == 5
+"""
+COMMIT = "38b56e1b445f8db58788bdd2c5b5b73e61136c55"
+
+
+def test_a_repository_of_one_commit_that_no_candidate_can_change(tmp_path: Path) -> None:
+    check = GIT_CHECK.replace("COMMIT", COMMIT).replace("SECONDS", str(SECONDS))
+    argv = ["python", "-B", "/hidden/check.py"]
+    suite = make_suite(
+        tmp_path / "suite",
+        clock=CLOCK,
+        git={"init": True},
+        graders=[
+            {
+                "id": "hidden",
+                "use": "command",
+                "role": "hidden",
+                "options": {"argv": argv, "hidden": True, "cwd": "src"},
+            }
+        ],
+    )
+    write_tree(suite / "add" / "hidden", {"check.py": check})
+    gold = {"src/calc.py": FIXED}
+    add_candidate(suite / "add", "gold", gold, expect={"verdict": "accepted"})
+    add_candidate(
+        suite / "add",
+        "hook",
+        {**gold, ".git/hooks/pre-commit": "#!/bin/sh\n"},
+        expect={"verdict": "rejected", "required": ["ignored-path-changed"]},
+    )
+    run = tmp_path / "run"
+    done = assay("run", suite, "--output", run)
+    assert done.code == 0, done.out + done.err + kept(run)
+    report = json.loads((run / "report.json").read_bytes())
+    gold_trial = report["results"]["trials"][0]
+    assert gold_trial["changes"] == [{"op": "modified", "path": "src/calc.py"}]
+    assert ".git" not in json.dumps(gold_trial)
+
+
+def kept(run: Path) -> str:
+    """All of a run's artifacts as text."""
+    return "".join(path.read_text() for path in run.glob("artifacts/**/*") if path.is_file())
