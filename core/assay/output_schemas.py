@@ -66,6 +66,9 @@ def _run() -> dict[str, Any]:
             "type": "object",
             "additionalProperties": {"type": "object", "additionalProperties": _COUNT},
         },
+        "folders": _closed(reaped=_COUNT, created=_COUNT, removed=_COUNT),
+        "evicted": _COUNT,
+        "leaks": _TEXTS,
         "interrupted": {"type": "boolean"},
     }
     return document
@@ -88,6 +91,28 @@ def _check_output() -> dict[str, Any]:
     unmet = _closed(task=_TEXT, candidate=_TEXT, expected=expected, measured=measured)
     return _document(
         "check-output", exit_code=_CODE, trials=_COUNT, unmet=_list(unmet), skipped=_SKIPPED
+    )
+
+
+def _clean_output() -> dict[str, Any]:
+    folder = _closed(
+        name=_TEXT,
+        kind=_TEXT,
+        fate={"enum": ["removed", "removable", "in-use", "young", "stuck", "foreign"]},
+        why=_TEXT,
+    )
+    evicted = _closed(
+        kind={"enum": ["tree", "blob", "note", "unfinished"]},
+        name=_TEXT,
+        bytes=_COUNT,
+        fate={"enum": ["removed", "removable", "stuck"]},
+    )
+    return _document(
+        "clean-output",
+        exit_code=_CODE,
+        dry_run={"type": "boolean"},
+        folders=_list(folder),
+        store=_closed(bytes=_COUNT, limit=_COUNT, evicted=_list(evicted)),
     )
 
 
@@ -192,9 +217,12 @@ def _plugins_output() -> dict[str, Any]:
 
 OUTPUT_SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
     "check-output": _check_output,
+    "clean-output": _clean_output,
     "doctor-output": _doctor_output,
     "lint-output": _lint_output,
-    "lock-output": lambda: _document("lock-output", changed=_TEXTS, exit_code=_CODE),
+    "lock-output": lambda: _document(
+        "lock-output", changed=_TEXTS, published=_TEXTS, exit_code=_CODE
+    ),
     "new-output": lambda: _document("new-output", written=_TEXTS),
     "plugins-output": _plugins_output,
     "probe-output": _probe_output,

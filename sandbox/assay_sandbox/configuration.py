@@ -40,7 +40,7 @@ def configuration(
     config = Message()
     config.text("name", "assay")
     config.word("mode", "ONCE")
-    config.word("log_level", "INFO")
+    config.word("log_level", "ERROR")
     config.text("hostname", "jail")
     config.text("cwd", "/")
     config.number("time_limit", 0)

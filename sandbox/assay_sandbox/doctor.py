@@ -13,9 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from assay.api import Finding, SandboxUnavailable
-from assay_sandbox.launch import nsjail_program
 from assay_sandbox.memory import memory_layer
 from assay_sandbox.node import find_node
+from assay_sandbox.nsjail_process import nsjail_program
 from assay_sandbox.policy import policy_of_this_host
 
 __all__ = ["blame", "diagnose"]

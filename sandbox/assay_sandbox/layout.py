@@ -264,6 +264,8 @@ def host_mounts() -> list[str]:
 
 def unescape(field: str) -> str:
     """A path as the kernel escapes it in mountinfo."""
+    if "\\" not in field:
+        return field
     for code in ("\\040", "\\011", "\\012"):
         field = field.replace(code, chr(int(code[1:], 8)))
     return field.replace("\\134", "\\")

@@ -8,6 +8,9 @@ are left out.
 
 The policy `compat`, for programs that need a rare call, is a deny-list: the same rules, and
 everything that is known to be dangerous refused; what nobody thought of is open.
+
+The policy `unfiltered` refuses nothing. It is for finding out whether a filter is to blame, and for
+the jail that is weak on purpose; verdicts under it say so.
 """
 
 from __future__ import annotations
@@ -127,10 +130,11 @@ TESTED_ARCHITECTURES = ("x86_64",)
 
 
 class PolicyKind(Enum):
-    """Which policy: the allow-list, or the wider deny-list."""
+    """Which policy: the allow-list, the wider deny-list, or none at all."""
 
     STANDARD = "standard"
     COMPAT = "compat"
+    UNFILTERED = "unfiltered"
 
 
 @frozen
@@ -149,7 +153,10 @@ def policy_for(architecture: str, kind: PolicyKind = PolicyKind.STANDARD) -> Pol
             "seccomp policy", f"run on one of: {', '.join(TESTED_ARCHITECTURES)}"
         )
     ruled = [f"{name} {{ {rule} }}" for name, rule in ARGUMENT_RULES.items()]
-    text = _deny_list(ruled) if kind is PolicyKind.COMPAT else _allow_list(ruled)
+    if kind is PolicyKind.UNFILTERED:
+        text = "POLICY assay { } USE assay DEFAULT ALLOW"
+    else:
+        text = _deny_list(ruled) if kind is PolicyKind.COMPAT else _allow_list(ruled)
     return Policy(architecture, text, "sha256:" + hashlib.sha256(text.encode()).hexdigest())
 
 

@@ -6,6 +6,7 @@ import functools
 import hashlib
 import os
 from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,17 +27,19 @@ from assay.api import (
 )
 from assay_sandbox.configuration import LaunchPlan
 from assay_sandbox.doctor import blame, diagnose
-from assay_sandbox.launch import nsjail_program, read_mounts
+from assay_sandbox.launch import read_mounts
 from assay_sandbox.layout import layout_of, system_layout
 from assay_sandbox.memory import MemoryLayer, memory_layer
 from assay_sandbox.mounted import check_mounts
 from assay_sandbox.notes import end_leftovers
+from assay_sandbox.nsjail_process import nsjail_program
 from assay_sandbox.opening import open_session
 from assay_sandbox.policy import Policy, PolicyKind, policy_of_this_host
 from assay_sandbox.profiles import PROFILES, profiles_data, profiles_digest
 from assay_sandbox.session import JailSession, check_limits
+from assay_sandbox.spares import SPARES
 
-__all__ = ["CompatSandbox", "NsjailSandbox"]
+__all__ = ["CompatSandbox", "NsjailSandbox", "UnfilteredSandbox"]
 
 ROOT_MODE_ID = 200001
 """Owner of jails started by root: an id that owns nothing else on the host."""
@@ -53,7 +56,10 @@ LAYERS = {
 SECCOMP = {
     PolicyKind.STANDARD: "present: allow-list",
     PolicyKind.COMPAT: "degraded: deny-list",
+    PolicyKind.UNFILTERED: "absent: every system call is let through",
 }
+
+DIAGNOSTIC = {PolicyKind.UNFILTERED: "system calls are not filtered"}
 
 
 class NsjailSandbox:
@@ -73,9 +79,10 @@ class NsjailSandbox:
 
     def runtime(self, spec: Mapping[str, Any], store: Store, hasher: Hasher) -> Runtime:
         """Prepare a declared runtime; an empty spec is this interpreter and the test tools."""
+        from assay_sandbox.faketime import with_tried_library
         from assay_sandbox.runtime import prepare
 
-        return prepare(spec, store, hasher)
+        return with_tried_library(prepare(spec, store, hasher), self.open)
 
     def probes(self) -> tuple[Probe, ...]:
         """Every built-in attack on this sandbox; starts nothing."""
@@ -118,12 +125,23 @@ class NsjailSandbox:
         check_limits(spec.limits)
         return open_session(plan, spec, layout_of(spec, _init_program()))
 
+    def warm(self) -> AbstractContextManager[None]:
+        """While it is open, the process for the next jail is started ahead."""
+        return SPARES.kept()
+
 
 class CompatSandbox(NsjailSandbox):
     """The same, with a deny-list of system calls for programs that the allow-list breaks."""
 
     name: ClassVar[str] = "nsjail-compat"
     policy: ClassVar[PolicyKind] = PolicyKind.COMPAT
+
+
+class UnfilteredSandbox(NsjailSandbox):
+    """The same without a filter of system calls, to find out whether a filter is to blame."""
+
+    name: ClassVar[str] = "nsjail-unfiltered"
+    policy: ClassVar[PolicyKind] = PolicyKind.UNFILTERED
 
 
 @functools.cache
@@ -172,6 +190,7 @@ def _measure(kind: PolicyKind) -> tuple[Capabilities, LaunchPlan]:
         versions={"nsjail": digest, "policy": policy.digest, "profiles": profiles_digest()},
         shared_pid_namespace=True,
         profiles=profiles_data(),
+        diagnostic=DIAGNOSTIC.get(kind, ""),
     )
     return capabilities, plan
 

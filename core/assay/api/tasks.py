@@ -23,8 +23,10 @@ __all__ = [
     "Expectation",
     "GraderRole",
     "GraderSpec",
+    "LimitScale",
     "SuiteHeader",
     "Task",
+    "TaskChange",
     "TaskPins",
     "VerdictStatus",
 ]
@@ -86,11 +88,23 @@ class GraderSpec:
 
 
 @frozen
+class LimitScale:
+    """Limits follow what a reference run took on the same host, times `factor`.
+
+    `reference` says what is run: `gold` is every candidate that is expected to be accepted.
+    """
+
+    factor: float
+    reference: str = "gold"
+
+
+@frozen
 class Task:
     """One task with every default filled in.
 
     `fixture` and `hidden` are relative to the task's folder. `baseline` maps a grader's id
     to its result on the untouched fixture (all required graders that it leaves out: FAIL).
+    With `scale`, `limits` are the most that the scaled ones may be.
     """
 
     id: str
@@ -117,6 +131,7 @@ class Task:
     retired: Mapping[str, Any] | None = None
     require_trust: Trust = Trust.UNGUARDED
     artifacts: tuple[str, ...] = ()
+    scale: LimitScale | None = None
 
 
 @frozen
@@ -126,6 +141,26 @@ class TaskPins:
     fixture: TreeRef
     hidden: TreeRef | None
     task: Digest
+    version: int = field(default=1, eq=False)
+    """The task's own counting when it was pinned."""
+
+
+@frozen
+class TaskChange:
+    """Why the pins of a task were changed; `after` None when the task was taken out.
+
+    `before` and `after` are digests of its pins. `intent` says what the change is for, `grading`
+    what it does to how candidates are graded, `comparable` whether results from before and after
+    it may stand side by side.
+    """
+
+    task: str
+    version: int
+    before: Digest
+    after: Digest | None
+    intent: str
+    grading: str
+    comparable: bool
 
 
 @frozen
@@ -139,6 +174,7 @@ class SuiteHeader:
     runtime: Mapping[str, Any] = field(factory=dict)
     plugins: Mapping[str, Any] = field(factory=dict)
     tasks: Mapping[str, TaskPins | None] = field(factory=dict)
+    changes: tuple[TaskChange, ...] = ()
 
 
 class CandidateKind(Enum):

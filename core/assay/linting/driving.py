@@ -6,7 +6,6 @@ is decided, only compared.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from pathlib import Path
@@ -24,6 +23,7 @@ from assay.api import (
     Unavailable,
     VerdictStatus,
 )
+from assay.api.folders import temporary_folder
 from assay.baseline import BASELINE
 from assay.host import Components
 from assay.ledger import ArtifactFolder
@@ -34,7 +34,8 @@ from assay.linting.stopping import StoppableSandbox
 from assay.linting.watched import Seen, Watched
 from assay.plan import Skipped, trial_spec
 from assay.redaction import host_redactor
-from assay.runner import Observer, scratch_folder
+from assay.runner import Observer
+from assay.scratch import scratch_folder
 from assay.suites import Suite
 from assay.trial import TrialHost, run_trial
 
@@ -83,7 +84,7 @@ def drive(
     skipped = tuple(job for job in made if isinstance(job, Skipped))
     with (
         scratch_folder(components) as scratch,
-        tempfile.TemporaryDirectory(prefix="assay-lint-") as folder,
+        temporary_folder("lint") as folder,
     ):
         sandbox = StoppableSandbox(components.sandbox)
         host = TrialHost(
@@ -92,11 +93,11 @@ def drive(
             sandbox=sandbox,
             store=components.store,
             scratch=scratch,
-            artifacts=ArtifactFolder(Path(folder)),
+            artifacts=ArtifactFolder(folder),
             redactor=host_redactor(),
         )
         trials = [
-            _Trial(job, name, way, Path(folder, f"{number}-{name}-{way}"))
+            _Trial(job, name, way, folder / f"{number}-{name}-{way}")
             for number, job in enumerate(jobs)
             for name in job.candidates
             for way in job.ways
