@@ -43,6 +43,7 @@ from assay.api.files import (
     remove_tree,
     write_new,
 )
+from assay.api.places import default_store_root
 
 __all__ = ["Store", "default_store_root"]
 
@@ -51,20 +52,6 @@ _BLOBS = "blobs"
 _NOTES = "notes"
 _NOTE_BYTES = 128
 _NOT_A_TREE = frozenset({errno.ENOTDIR, errno.ELOOP, errno.EACCES})
-
-
-def default_store_root() -> Path:
-    """Where the store is: `ASSAY_STORE`, or the cache folder of the system or the user."""
-    if chosen := os.environ.get("ASSAY_STORE"):
-        return Path(chosen)
-    if os.geteuid() == 0:
-        return Path("/var/cache/assay")
-    if cache := os.environ.get("XDG_CACHE_HOME"):
-        return Path(cache) / "assay"
-    try:
-        return Path.home() / ".cache" / "assay"
-    except RuntimeError:
-        raise Unavailable("this user has no home folder; set ASSAY_STORE") from None
 
 
 class Store:

@@ -26,15 +26,13 @@ __all__ = ["NO_POLICY", "weakened"]
 NO_POLICY = Policy("any", "POLICY none { } USE none DEFAULT ALLOW", "none")
 
 
-def weakened(
-    plan: LaunchPlan, sentinels: Sentinels, init: bytes
-) -> Callable[[JailSpec], JailSession]:
+def weakened(plan: LaunchPlan, sentinels: Sentinels) -> Callable[[JailSpec], JailSession]:
     """What opens weak jails around these sentinels, which are the canary's own."""
     weak = attrs.evolve(plan, policy=NO_POLICY, share_network=True)
     holes = {str(sentinels.private): sentinels.private, "/fixture": sentinels.fixture}
 
     def open_weak(spec: JailSpec) -> JailSession:
-        layout = layout_of(spec, init)
+        layout = layout_of(spec, plan.init)
         layout = attrs.evolve(
             layout,
             mounts=(*layout.mounts, *(_writable(str(src), dst) for dst, src in holes.items())),
