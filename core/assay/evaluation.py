@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from assay.api import (
     Verdict,
     VerdictStatus,
 )
+from assay.api.folders import temporary_folder
 from assay.benchmark import BenchmarkTask
 from assay.candidate_manifest import candidate_digest
 from assay.host import WorkerFactory, open_components
@@ -35,7 +35,9 @@ from assay.plan import (
     trial_spec,
 )
 from assay.plugins import Registry
-from assay.runner import Observer, RunResult, baseline_spec, execute, scratch_folder
+from assay.reference import reference_runs, under_references
+from assay.runner import Observer, RunResult, baseline_spec, execute
+from assay.scratch import scratch_folder
 from assay.submissions import load_candidates
 from assay.suites import open_suite
 
@@ -130,14 +132,14 @@ def grade_trial(
         raise RuntimeUnavailable(f"task {task_id}: {reason}")
     with (
         scratch_folder(components) as scratch,
-        tempfile.TemporaryDirectory(prefix="assay-artifacts-") as artifacts,
+        temporary_folder("artifacts") as artifacts,
     ):
         run = WorkerFactory(
             tasks={task_id: task},
             candidates={(task_id, loaded.id): loaded},
             runtimes=runtimes,
             scratch=scratch,
-            artifacts=Path(artifacts),
+            artifacts=artifacts,
             hasher=components.hasher.contract,
             copier=components.copier.name,
             sandbox=components.sandbox.name,
@@ -146,7 +148,11 @@ def grade_trial(
         if probe.verdict.status is VerdictStatus.INVALID:
             reasons = ", ".join(reason.value for reason in probe.verdict.reasons)
             raise Ungradable(f"task {task_id}: {reasons}: {probe.error}")
-        return run(spec)
+        references = reference_runs({task_id: task}, [spec], lambda specs: map(run, specs))
+        for found in references.values():
+            if found.failed is not None:
+                raise Ungradable(f"task {task_id}: {found.failed.error}")
+        return run(under_references(spec, references))
 
 
 def _one_candidate(

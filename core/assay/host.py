@@ -10,13 +10,14 @@ import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from assay.api import (
     Candidate,
     Copier,
     Hasher,
     HostIds,
+    Limits,
     Prepared,
     Runtime,
     RunTrial,
@@ -28,7 +29,9 @@ from assay.api import (
 from assay.baseline import BASELINE
 from assay.benchmark import BenchmarkTask
 from assay.ledger import ArtifactFolder
+from assay.metering import MeteredSandbox
 from assay.plugins import Registry
+from assay.reference import measured, reference_id
 from assay.store import Store, default_store_root
 from assay.tree import tree_manifest
 from assay.trial import PreparedTask, TrialHost, run_trial
@@ -115,6 +118,14 @@ def prepare_task(
     )
 
 
+def _under(limits: Limits | None, prepared: PreparedTask) -> PreparedTask:
+    """The task with limits of a reference run, if there are any, in place of its own."""
+    if limits is None:
+        return prepared
+    benchmark = prepared.benchmark
+    return evolve(prepared, benchmark=evolve(benchmark, task=evolve(benchmark.task, limits=limits)))
+
+
 def _prepared(components: Components, folder: str) -> Prepared:
     manifest = tree_manifest(folder, components.hasher)
     return components.copier.prepare(folder, manifest, components.store)
@@ -153,10 +164,15 @@ class WorkerFactory:
                 prepared[spec.task] = prepare_task(
                     components, self.tasks[spec.task], self.runtimes[spec.task]
                 )
-            task = prepared[spec.task]
-            candidate = (
-                None if spec.candidate == BASELINE else self.candidates[spec.task, spec.candidate]
-            )
-            return run_trial(host, task, candidate, spec)
+            task = _under(spec.limits, prepared[spec.task])
+            if spec.candidate == BASELINE:
+                return run_trial(host, task, None, spec)
+            gold = {reference_id(item.id): item for item in task.benchmark.references}
+            if spec.candidate in gold:
+                meter = MeteredSandbox(host.sandbox)
+                metered = evolve(host, sandbox=meter)
+                record = run_trial(metered, task, gold[spec.candidate], spec)
+                return measured(record, task.benchmark, meter)
+            return run_trial(host, task, self.candidates[spec.task, spec.candidate], spec)
 
         return run

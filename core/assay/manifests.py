@@ -12,7 +12,7 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from assay.api.errors import ManifestError
-from assay.api.jail import Limits, Network
+from assay.api.jail import Network
 from assay.api.tasks import (
     BaselineResult,
     EvidencePolicy,
@@ -23,11 +23,11 @@ from assay.api.tasks import (
 )
 from assay.api.trees import RelPath
 from assay.api.trust import Trust
+from assay.limits import LimitsDocument, check_limits, check_scale
 from assay.policies import (
     allow_rules,
     check_budgets,
     check_env,
-    check_limits,
     check_runtime,
     import_roots,
     protect_patterns,
@@ -84,7 +84,7 @@ class TaskDocument:
     allow: tuple[Any, ...] = ()
     protect: tuple[str, ...] = ()
     baseline: Mapping[str, BaselineResult] = field(factory=dict)
-    limits: Limits = Limits()
+    limits: LimitsDocument = LimitsDocument()
     budgets: Mapping[str, int] = field(factory=dict)
     evidence: EvidencePolicy = EvidencePolicy.OPTIONAL
     runtime: Mapping[str, Any] = field(factory=dict)
@@ -153,6 +153,7 @@ def _without_paths(document: TaskDocument, suite: SuiteHeader | None) -> Task:
         graders=graders,
         baseline=checked("baseline", _baseline, document.baseline, graders),
         limits=checked("limits", check_limits, document.limits),
+        scale=checked("limits", check_scale, document.limits),
         budgets=checked("budgets", check_budgets, document.budgets),
         evidence=document.evidence,
         runtime=checked("runtime", check_runtime, {**shared, **document.runtime}),

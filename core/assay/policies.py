@@ -1,4 +1,4 @@
-"""The rules of a manifest's parts: path patterns, limits, budgets, environment, digests.
+"""The rules of a manifest's parts: path patterns, budgets, environment, digests.
 
 Each function returns the checked part or raises FieldError with the rule it breaks.
 """
@@ -9,11 +9,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import attrs
 from attrs import frozen
 
 from assay.api.errors import InvalidInput
-from assay.api.jail import Limits
 from assay.api.paths import UnsafePath, is_ignored, is_slug, relpath
 from assay.api.runtimes import requirements, tool_names
 from assay.api.tasks import AllowRule
@@ -26,7 +24,6 @@ __all__ = [
     "allow_rules",
     "check_budgets",
     "check_env",
-    "check_limits",
     "check_runtime",
     "digest_text",
     "import_roots",
@@ -63,18 +60,6 @@ _FIXED_VARIABLES = frozenset(
 _RESERVED_PREFIXES = ("LD_", "ASSAY_")
 _MAX_VALUE = 4096
 _MAX_BUDGET = 10**12
-_MOST = Limits(
-    wall=86_400.0,
-    cpu=86_400,
-    memory=1024**4,
-    address_space=16 * 1024**4,
-    processes=32_768,
-    file_size=1024**4,
-    open_files=65_536,
-    output=1024**3,
-    tmp=1024**4,
-)
-"""The largest limits that a task may ask for."""
 
 
 @frozen
@@ -170,17 +155,6 @@ def _pattern(text: str) -> str:
     if is_ignored(path):
         raise FieldError("must not name a path that the tree contract ignores")
     return path
-
-
-def check_limits(limits: Limits) -> Limits:
-    """Limits that are positive and not absurd; `address_space` 0 means no bound."""
-    for field in attrs.fields(Limits):
-        value, most = getattr(limits, field.name), getattr(_MOST, field.name)
-        if field.name == "address_space" and value == 0:
-            continue
-        if not 0 < value <= most:
-            raise FieldError(f"must be more than 0 and at most {most:.0f}", (field.name,))
-    return limits
 
 
 def check_budgets(budgets: Mapping[str, int]) -> Mapping[str, int]:

@@ -23,11 +23,9 @@ from assay.api import (
     Contaminated,
     Copier,
     CopyFailed,
-    CopyMismatch,
     Digest,
     Edits,
     Facts,
-    Fault,
     Grader,
     GraderSpec,
     Hasher,
@@ -42,7 +40,6 @@ from assay.api import (
     TreeManifest,
     TrialRecord,
     TrialSpec,
-    Unavailable,
     Workspace,
 )
 from assay.api.changes import compare, edited_manifest
@@ -53,7 +50,7 @@ from assay.boundary import judge, permitted_edits
 from assay.candidates import edits as read_edits
 from assay.claims import check as check_claims
 from assay.decide import decide
-from assay.draft import Draft
+from assay.draft import Draft, grader_timing
 from assay.fixtures import UNREADABLE, SourceGuard, leave
 from assay.grading import GradingContext
 from assay.grading_trees import GradingTrees
@@ -106,17 +103,11 @@ def run_trial(
     except CandidateMalformed as error:
         draft.rejected |= {error.reason}
         draft.error = error.rule
-    except Fault as error:
-        draft.fail(error.reason, error, retryable=error.retryable)
-    except Unavailable as error:
-        draft.fail(Reason.SANDBOX_UNAVAILABLE, error)
     except Contaminated as error:
         draft.source_after = Digest(error.after)
         draft.fail(Reason.SOURCE_CONTAMINATED, error)
-    except CopyMismatch as error:
-        draft.fail(Reason.COPY_FAILED, error)
     except Exception as error:
-        draft.fail(Reason.ENVIRONMENT_FAILED, error)
+        draft.blame(error)
     finally:
         _leave(draft, guard, workspace)
     return _record(task, draft, candidate)
@@ -161,7 +152,8 @@ def _measure_all(
     with draft.stage("grading"):
         for grader in task.benchmark.task.graders:
             context = _context(host, task, trees, changes, expected, grader)
-            draft.facts += (measure(task.graders[grader.id], context),)
+            with draft.timed(grader_timing(grader.id)):
+                draft.facts += (measure(task.graders[grader.id], context),)
     if candidate is not None:
         with draft.stage("claims"):
             draft.claims = check_claims(task.benchmark.task, candidate, draft.facts)
@@ -222,6 +214,7 @@ def stored_path(store: Store, manifest: TreeManifest) -> str:
 def _leave(draft: Draft, guard: SourceGuard | None, opened: list[Workspace]) -> None:
     """Check the source, remove the workspaces; each step runs whatever the others raised."""
     draft.stages["leave"] = StageStatus.PASSED
+    draft.workspaces = len(opened)
     started = time.monotonic()
     removals = [partial(_remove, draft, workspace) for workspace in opened]
     try:
@@ -274,6 +267,7 @@ def _record(task: PreparedTask, draft: Draft, candidate: Candidate | None) -> Tr
         source_after=draft.source_after,
         workspace_removed=not draft.leaks,
         leaks=draft.leaks,
+        workspaces=draft.workspaces,
         usage=_usage(draft.facts),
         timings=draft.timings,
         error=draft.error,

@@ -67,7 +67,8 @@ def remove_leftovers(place: Place) -> None:
 
 
 def _group(place: Place, name: str, room: int) -> Group:
-    return Group(place.version, place.memory / name, place.pids / name, room)
+    counter = None if place.processor is None else place.processor / name
+    return Group(place.version, place.memory / name, place.pids / name, room, counter=counter)
 
 
 def _furnish(place: Place, folder: Path) -> None:

@@ -17,13 +17,17 @@ from typing import Protocol, TypeVar
 from attrs import frozen
 
 from assay.api import Limits, OutcomeStatus
-from assay_sandbox.guard import Reached
+from assay_sandbox.guard import Peak, Reached
 
 __all__ = ["SUPERVISOR_PROCESSES", "Group"]
 
 SUPERVISOR_PROCESSES = 4
 """nsjail, the init, and what each forks for a moment."""
 
+OWN_PROCESSES = 2
+"""Of those, what lives all the time."""
+
+NANOSECONDS, MICROSECONDS = 1e9, 1e6
 UNLIMITED = -1
 THIS_THREAD = 0
 MOST_BYTES = 4096
@@ -67,24 +71,34 @@ FILES: Mapping[int, _Files] = {
 class Group:
     """A group that exists; as a guard it tells when the kernel killed for memory.
 
-    `memory` and `pids` are its folders, one and the same in version 2. `room` is what a jail
-    may hold beyond a command's own memory: its file systems, and the init.
+    `memory` and `pids` are its folders, one and the same in version 2; `counter` is the one of
+    version 1 that counts processor time. `room` is what a jail may hold beyond a command's own
+    memory: its file systems, and the init.
     """
 
     interval = 0.05
 
     def __init__(
-        self, version: int, memory: Path, pids: Path, room: int, layer: str = "cgroup"
+        self,
+        version: int,
+        memory: Path,
+        pids: Path,
+        room: int,
+        layer: str = "cgroup",
+        counter: Path | None = None,
     ) -> None:
-        self.folders = tuple(dict.fromkeys((memory, pids)))
+        counting = () if counter is None else (counter,)
+        self.folders = tuple(dict.fromkeys((memory, pids, *counting)))
         self.layer = layer
+        self._counter = counter
         self._version, self._room = version, room
         files = FILES[version]
         self._limit, self._swap = f"{memory}/{files.limit}", f"{memory}/{files.swap}"
         self._peak, self._events = f"{memory}/{files.peak}", f"{memory}/{files.events}"
-        self._processes = f"{pids}/pids.max"
+        self._processes, self._most_processes = f"{pids}/pids.max", f"{pids}/pids.peak"
+        self._usage = f"{memory}/cpu.stat" if counter is None else f"{counter}/cpuacct.usage"
         self._bound: Limits | None = None
-        self._killed, self._highest = 0, 0
+        self._killed, self._highest, self._crowd = 0, 0, 0
 
     def start(self, spawn: Callable[[], Spawned]) -> Spawned:
         """Start a process in the group; what it starts is in it too. Raises OSError.
@@ -123,6 +137,7 @@ class Group:
         if limits != self._bound:
             self._bind(limits)
         self._killed, self._highest = self._kills(), self._read_highest()
+        self._crowd = _number(self._most_processes)
 
     def bind(self, limits: Limits, room: int) -> None:
         """Bound it like this from now on; raises OSError."""
@@ -155,10 +170,26 @@ class Group:
             return Reached(OutcomeStatus.MEMORY_LIMIT, "memory", self.layer)
         return None
 
-    def peak(self) -> int:
-        """Most bytes held together since `begin`; 0 where the kernel does not say."""
-        highest = self._read_highest()
-        return highest if highest > self._highest else 0
+    def peak(self) -> Peak:
+        """The most since `begin`, as far as the kernel says and it was more than before."""
+        memory, crowd = self._read_highest(), _number(self._most_processes)
+        return Peak(
+            memory=memory if memory > self._highest else 0,
+            processes=max(0, crowd - OWN_PROCESSES) if crowd > self._crowd else 0,
+        )
+
+    def processor_seconds(self) -> float | None:
+        """All that was ever used in it; None where the kernel does not count."""
+        if self._version == 1:
+            if self._counter is None:
+                return None
+            return _number(self._usage) / NANOSECONDS
+        with contextlib.suppress(OSError):
+            for line in _read(self._usage).splitlines():
+                name, _, value = line.partition(b" ")
+                if name == b"usage_usec":
+                    return int(value) / MICROSECONDS
+        return None
 
     def kill(self) -> None:
         """Kill every process in it but this one, a thread of which may have started it."""
@@ -179,10 +210,15 @@ class Group:
         return self._killed
 
     def _read_highest(self) -> int:
-        try:
-            return int(_read(self._peak))
-        except OSError:
-            return 0
+        return _number(self._peak)
+
+
+def _number(path: str) -> int:
+    """The number in a file; 0 where there is none."""
+    try:
+        return int(_read(path))
+    except OSError:
+        return 0
 
 
 def _read(path: str) -> bytes:

@@ -12,12 +12,12 @@ import select
 import signal
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from assay.api import Limits, Outcome, OutcomeStatus, SandboxFailed
 from assay_sandbox.capture import StreamCapture
 from assay_sandbox.channel import SocketChannel
-from assay_sandbox.guard import Reached, Watch
+from assay_sandbox.guard import Peak, Reached, Watch
 from assay_sandbox.launch import Jail
 from assay_sandbox.records import Record, parse_record
 
@@ -38,11 +38,11 @@ def outcome_of(
     limits: Limits,
     stdout: StreamCapture,
     stderr: StreamCapture,
-    peak: int = 0,
+    peaks: Sequence[Peak] = (),
 ) -> Outcome:
     """Put together what the init and the supervisor know.
 
-    `ended_by` is the limit that it was killed for; `peak` the most memory that a guard saw.
+    `ended_by` is the limit that it was killed for; `peaks` what each guard saw.
     """
     enforced: dict[str, str] = {}
     exit_code, number = record.exit_code, record.signal
@@ -74,7 +74,8 @@ def outcome_of(
         stderr=stderr.captured(),
         cpu=record.cpu,
         wall=record.wall,
-        peak_memory=max(record.peak_memory, peak),
+        peak_memory=max(record.peak_memory, *(peak.memory for peak in peaks), 0),
+        processes=max((peak.processes for peak in peaks), default=0),
         enforced_by=enforced,
         detail=record.failed,
     )
@@ -100,7 +101,7 @@ class JailProcess:
         self._captures = self._streams[streams[0]], self._streams[streams[1]]
         self._channels = dict(channels)
         self._watches = [Watch(guard) for guard in jail.guards]
-        self._peak = 0
+        self._peaks: tuple[Peak, ...] = ()
         self._lock = threading.Lock()
         self._ended_by: Reached | None = None
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
@@ -140,7 +141,7 @@ class JailProcess:
             raise self._failure
         assert self._record is not None
         streams = self._captures
-        return outcome_of(self._record, self._ended_by, self._limits, *streams, peak=self._peak)
+        return outcome_of(self._record, self._ended_by, self._limits, *streams, self._peaks)
 
     def kill(self) -> None:
         """Kill the command and all it started; `wait` then says CANCELLED."""
@@ -187,7 +188,7 @@ class JailProcess:
         When memory ran out, even the init may be what the kernel took. That is the command's
         doing; the session is over all the same.
         """
-        self._peak = max((watch.guard.peak() for watch in self._watches), default=0)
+        self._peaks = tuple(watch.guard.peak() for watch in self._watches)
         reached = next(filter(None, (watch.guard.reached() for watch in self._watches)), None)
         if reached is None:
             return

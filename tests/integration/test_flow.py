@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from support.cli import assay
-from support.processes import Watched
+from support.processes import Watched, processes_of_session
 from support.tiny import (
     FIXED,
     add_candidate,
@@ -86,7 +86,7 @@ def test_interruption_leaves_a_readable_run_and_nothing_else(
     assert process.returncode == (130 if number == signal.SIGINT else 143), err.decode()
     assert b"Traceback" not in err
     assert list(temporary.iterdir()) == []
-    assert Watched(_processes_of_session(process.pid)).all_ended()
+    assert Watched(processes_of_session(process.pid)).all_ended()
     report = json.loads((tmp_path / "run" / "report.json").read_bytes())
     assert report["summary"]["verdicts"] == {"invalid": 3}
     assert report["summary"]["reasons"] == {"cancelled": 3}
@@ -99,19 +99,6 @@ def _wait_for_workspace(temporary: Path, process: subprocess.Popen[bytes]) -> No
     while process.poll() is None and len(seen) < 2:
         seen |= {path.name for path in temporary.glob("assay-run-*/assay-ws-*")}
     assert process.poll() is None
-
-
-def _processes_of_session(session: int) -> set[int]:
-    found = set()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            if int(fields[3]) == session:
-                found.add(int(entry.name))
-    return found
 
 
 def test_contamination_outranks_everything(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ LEGAL: Mapping[str, dict[str, Any]] = {
         "allow": ["a", {"path": "b", "ops": ["modify", "binary"]}],
         "protect": ["tests/**"],
         "baseline": {"g": "pass"},
-        "limits": {"wall": 3, "output": 1000},
+        "limits": {"wall": 3, "output": 70000, "scale": "gold", "factor": 2.5},
         "budgets": {"steps": 3},
         "evidence": "required",
         "runtime": {},

@@ -173,7 +173,8 @@ class Outcome:
     """What happened to one command, from the init's single record and the supervisor.
 
     `cpu` and `wall` in seconds; `peak_memory` in bytes, of all processes together where the
-    sandbox can tell, else of the largest.
+    sandbox can tell, else of the largest. `processes` is the most that lived at one time, threads
+    included, 0 where the sandbox can't tell.
     `enforced_by` names the layer that enforced each limit that was reached.
     `detail` says what failed when `status` is SETUP_FAILED.
     """
@@ -188,6 +189,7 @@ class Outcome:
     peak_memory: int = 0
     enforced_by: dict[str, str] = field(factory=dict)
     detail: str = ""
+    processes: int = 0
 
 
 @frozen

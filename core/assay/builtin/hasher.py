@@ -10,6 +10,7 @@ import hashlib
 import re
 import struct
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import ClassVar
 
 from assay.api import (
@@ -24,11 +25,13 @@ from assay.api import (
     TreeRef,
     TreeRefused,
 )
-from assay.builtin.walk import Walk, folded, is_safe
+from assay.builtin.names import folded, is_safe
+from assay.builtin.walk import Walk
 
 __all__ = ["TreeHasher"]
 
 _DIGEST_PREFIX = "sha256:"
+_DIGEST_START = len(_DIGEST_PREFIX)
 _DIGEST = re.compile("sha256:[0-9a-f]{64}")
 
 
@@ -37,13 +40,8 @@ def _field(content: bytes) -> bytes:
 
 
 _HEADER = _field(b"assay-tree-v1")
-_FILE = _field(b"file")
 _DIRECTORY = _field(b"dir")
 _LENGTH = struct.Struct(">Q")
-_NOT_EXECUTABLE = _field(b"0")
-_EXECUTABLE = _field(b"1")
-# A length of 8 and the size; a length of 32 and the digest's bytes.
-_CONTENT = struct.Struct(">QQQ32s")
 _LIMITS = TreeLimits()
 _NO_CONTENT = _field(b"") + _field(b"") + _field(b"")
 
@@ -65,15 +63,15 @@ class TreeHasher:
         """
         walk = Walk(limits)
         walk.run(root_fd)
-        refused = walk.refused()
+        found = walk.found
+        refused = found.refusals()
         if refused and not collect_refused:
             raise TreeRefused(refused[0].path, refused[0].kind.value)
-        entries = sorted(walk.entries, key=lambda entry: entry.path)
         return Scan(
-            manifest=None if refused else self._manifest(entries),
+            manifest=None if refused else self._manifest(found.entries()),
             refused=refused,
-            ignored=walk.ignored(),
-            witness=tuple(sorted(walk.witness, key=lambda witness: witness.path)),
+            ignored=found.left_out(),
+            witness=found.witness(),
         )
 
     def manifest(self, entries: Iterable[Entry]) -> TreeManifest:
@@ -88,25 +86,37 @@ class TreeHasher:
         return self._manifest(ordered)
 
     def _manifest(self, ordered: Sequence[Entry]) -> TreeManifest:
-        hashed = hashlib.sha256(_HEADER)
-        hashed.update(b"".join(map(_record, ordered)))
-        files = [entry for entry in ordered if entry.kind is EntryKind.FILE]
+        records = [_HEADER]
+        files = size = 0
+        for entry in ordered:
+            path = entry.path.encode("utf-8")
+            length = len(path)
+            if entry.kind is EntryKind.DIR:
+                records += (_DIRECTORY, _LENGTH.pack(length), path, _NO_CONTENT)
+                continue
+            files += 1
+            size += entry.size
+            digest = bytes.fromhex(entry.digest[_DIGEST_START:])
+            executable = b"1" if entry.executable else b"0"
+            record = _file_record(length)
+            records.append(
+                record.pack(4, b"file", length, path, 1, executable, 8, entry.size, 32, digest)
+            )
         return TreeManifest(
-            ref=TreeRef(self.contract, Digest(_DIGEST_PREFIX + hashed.hexdigest())),
+            ref=TreeRef(
+                self.contract,
+                Digest(_DIGEST_PREFIX + hashlib.sha256(b"".join(records)).hexdigest()),
+            ),
             entries=tuple(ordered),
-            files=len(files),
-            bytes=sum(entry.size for entry in files),
+            files=files,
+            bytes=size,
         )
 
 
-def _record(entry: Entry) -> bytes:
-    path = entry.path.encode("utf-8")
-    framed = _LENGTH.pack(len(path)) + path
-    if entry.kind is EntryKind.DIR:
-        return _DIRECTORY + framed + _NO_CONTENT
-    digest = bytes.fromhex(entry.digest[len(_DIGEST_PREFIX) :])
-    executable = _EXECUTABLE if entry.executable else _NOT_EXECUTABLE
-    return _FILE + framed + executable + _CONTENT.pack(8, entry.size, 32, digest)
+@lru_cache(maxsize=1024)
+def _file_record(length: int) -> struct.Struct:
+    """Five fields of a file whose path has so many bytes."""
+    return struct.Struct(f">Q4sQ{length}sQ1sQQQ32s")
 
 
 def _check(ordered: Sequence[Entry]) -> None:

@@ -75,6 +75,7 @@ def run(
         evaluation.plan.candidates,
         interrupted_by=result.signal,
         problems=bool(evaluation.problems),
+        leaks=result.leaks,
     )
     if as_json:
         _print_json(evaluation, code)
@@ -129,8 +130,9 @@ def _print_tables(evaluation: Evaluation) -> None:
             console.print(
                 sentence(f"invalid {record.spec.task} {record.spec.candidate}: {record.error}")
             )
-        for leak in record.leaks:
-            console.print(sentence(f"left behind: temporary folder {leak}"))
+    leaks = {leak for record in evaluation.result.records for leak in record.leaks}
+    for leak in sorted(leaks | set(evaluation.result.leaks)):
+        console.print(sentence(f"left behind: temporary folder {leak}; see assay clean"))
     unexpected = report["summary"]["unexpected"]
     if unexpected:
         console.print(f"{unexpected} of {report['summary']['trials']} verdicts are not as expected")
