@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import posixpath
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -247,10 +248,13 @@ def checked_source(source: str, *, directory: bool) -> str:
     """The real path of a mount's source: no link itself, of its kind, without other mounts."""
     if not source.startswith("/"):
         raise SandboxFailed("mounts", "a mount has no absolute source")
-    path = Path(source)
-    if path.is_symlink():
+    try:
+        mode = os.lstat(source).st_mode
+    except (OSError, ValueError):
+        mode = 0
+    if stat.S_ISLNK(mode):
         raise SandboxFailed("mounts", "a mount's source is a symbolic link")
-    if not (path.is_dir() if directory else path.is_file()):
+    if not (stat.S_ISDIR(mode) if directory else stat.S_ISREG(mode)):
         raise SandboxFailed("mounts", "a mount's source is absent or of another kind")
     real = os.path.realpath(source)
     if any(place != real and _inside(place, real) for place in host_mounts()):
