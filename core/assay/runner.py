@@ -25,6 +25,7 @@ from assay.api import (
 )
 from assay.baseline import BASELINE
 from assay.canonical import digest_json
+from assay.eviction import StoreLimits, evict, store_limits
 from assay.host import Components, WorkerFactory
 from assay.identity import environment, environment_digest
 from assay.interruption import Interruption, interruptible
@@ -83,6 +84,7 @@ def _execute(
     executor: str,
     interruption: Interruption,
 ) -> RunResult:
+    limits = store_limits()
     create_run_folder(folder)
     started = time.time()
     identity = _identity(plan, components)
@@ -99,7 +101,7 @@ def _execute(
         "started": int(started),
     }
     write_json(folder, RUN, about)
-    reaped = _reap(components)
+    reaped, evicted = _reap(components, limits)
     with run_folders(components) as folders, Ledger(folder) as ledger:
         factory = WorkerFactory(
             tasks=plan.tasks,
@@ -166,6 +168,7 @@ def _execute(
                 "created": folders.created,
                 "removed": folders.removed,
             },
+            "evicted": evicted,
             "leaks": list(folders.leaks),
             "interrupted": interruption.number is not None,
         },
@@ -173,10 +176,15 @@ def _execute(
     return RunResult(folder, report, records, interruption.number, folders.leaks)
 
 
-def _reap(components: Components) -> int:
-    """Remove what runs that were killed left; how many folders that were."""
-    found = sweep(scratch_places(components.store.root))
-    return sum(item.fate is Fate.REMOVED for item in found)
+def _reap(components: Components, limits: StoreLimits) -> tuple[int, int]:
+    """Remove what killed runs left, and what the store no longer needs; how many of each."""
+    root = components.store.root
+    found = sweep(scratch_places(root))
+    kept = evict(root, limits)
+    return (
+        sum(item.fate is Fate.REMOVED for item in found),
+        sum(item.fate is Fate.REMOVED for item in kept),
+    )
 
 
 def _identity(plan: Plan, components: Components) -> dict[str, Any]:

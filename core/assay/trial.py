@@ -67,6 +67,7 @@ class PreparedTask:
     benchmark: BenchmarkTask
     prepared: Prepared
     hidden: Prepared | None
+    repository: Prepared | None
     runtime: Runtime
     graders: Mapping[str, Grader]
     options: Mapping[str, Any]
@@ -198,6 +199,7 @@ def _context(
         trees=trees,
         fixture_trees=trees.of_trusted(task.prepared),
         hidden_trees=None if task.hidden is None else trees.of_trusted(task.hidden),
+        repository=None if task.repository is None else trees.of_trusted(task.repository),
         fixture_source=stored_path(host.store, task.prepared.manifest),
         hidden_source=None if hidden is None else stored_path(host.store, hidden),
     )

@@ -79,9 +79,10 @@ class NsjailSandbox:
 
     def runtime(self, spec: Mapping[str, Any], store: Store, hasher: Hasher) -> Runtime:
         """Prepare a declared runtime; an empty spec is this interpreter and the test tools."""
+        from assay_sandbox.faketime import with_tried_library
         from assay_sandbox.runtime import prepare
 
-        return prepare(spec, store, hasher)
+        return with_tried_library(prepare(spec, store, hasher), self.open)
 
     def probes(self) -> tuple[Probe, ...]:
         """Every built-in attack on this sandbox; starts nothing."""

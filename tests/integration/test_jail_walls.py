@@ -63,8 +63,12 @@ def test_the_callers_environment_does_not_leak(monkeypatch: pytest.MonkeyPatch) 
     assert "CANARY" not in seen
     assert "s3cr3t" not in seen
     assert "Tokyo" not in seen
-    names = "HOME LANG LC_ALL PATH PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONPYCACHEPREFIX"
-    assert seen.splitlines()[0] == str(sorted([*names.split(), "TMPDIR", "TZ"]))
+    names = (
+        "GIT_CONFIG_GLOBAL GIT_CONFIG_NOSYSTEM HOME LANG LC_ALL PATH PYTHONDONTWRITEBYTECODE "
+        "PYTHONHASHSEED PYTHONNOUSERSITE PYTHONPYCACHEPREFIX TMPDIR TZ "
+        "XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME"
+    )
+    assert seen.splitlines()[0] == str(names.split())
 
 
 @pytest.mark.parametrize("zone", ["Asia/Tokyo", None])
