@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from attrs import asdict, evolve, field, frozen
+from attrs import evolve, field, frozen
 
 from assay.api import (
     ExecutorSetup,
@@ -31,7 +31,7 @@ from assay.ledger import ARTIFACTS, REPORT, RUN, Ledger, create_run_folder, writ
 from assay.leftovers import Fate, sweep
 from assay.plan import Plan
 from assay.redaction import host_redactor
-from assay.reference import References, reference_runs, under_references
+from assay.reference import References, reference_runs, references_json, under_references
 from assay.results import build_report, results_digest
 from assay.run_identity import run_identity
 from assay.scratch import run_folders, scratch_places
@@ -153,13 +153,7 @@ def _execute(
         {
             **about,
             "results_digest": results_digest(report),
-            "limits": {
-                task: {
-                    "measured": dict(found.measured),
-                    "limits": None if found.limits is None else asdict(found.limits),
-                }
-                for task, found in references.items()
-            },
+            "limits": references_json(references),
             "finished": int(time.time()),
             "milliseconds": {
                 f"{record.spec.task}/{record.spec.candidate}/{record.spec.attempt}": {

@@ -21,6 +21,8 @@ from assay.schemas import schema
 from assay.shipped import builtin_names
 from assay.suites import open_suite
 
+README = "# Tiny\n\n## Origin\n\nOurs.\n\n## Expected behaviour\n\nGold passes.\n"
+
 
 def report(folder: Path, *only: str, registry: Registry | None = None) -> LintReport:
     registry = registry or Registry()
@@ -42,6 +44,7 @@ def suite(tmp_path: Path) -> Path:
     fails = {"verdict": "rejected", "required": ["hidden-tests-failed"]}
     add_candidate(folder / "add", "gold", {"src/calc.py": FIXED}, expect={"verdict": "accepted"})
     add_candidate(folder / "add", "bad", {"src/calc.py": "x = 1\n"}, expect=fails)
+    write_tree(folder, {"LICENSE": "MIT", "README.md": README})
     lock_suite(folder)
     return folder
 

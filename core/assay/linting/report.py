@@ -12,6 +12,7 @@ from assay.linting.rules import order_of
 __all__ = ["Finding", "LintReport", "finding", "in_order"]
 
 
+_FAILING = (LintSeverity.HAZARD, LintSeverity.UNSUPPORTED)
 _UNLOADABLE = frozenset({"invalid-task", "invalid-options", "no-required-grader"})
 
 
@@ -44,7 +45,7 @@ class Finding:
 
     def fails(self, *, strict: bool) -> bool:
         """Whether it makes the suite fail."""
-        return not self.excuse and (strict or self.rule.severity is not LintSeverity.WEAK)
+        return not self.excuse and (strict or self.rule.severity in _FAILING)
 
 
 @frozen
