@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import marshal
 import math
 import os
 import resource
@@ -25,6 +24,7 @@ from assay.api import (
     UsageError,
 )
 from assay_sandbox.channel import SocketChannel, channel_variable
+from assay_sandbox.init_request import MOST_REQUEST_BYTES, encode_request
 from assay_sandbox.launch import Jail
 from assay_sandbox.process import JailProcess
 
@@ -32,7 +32,6 @@ __all__ = ["JailSession", "check_limits", "resource_limits"]
 
 MIB = 1024**2
 MAX_CHANNELS = 8
-MAX_REQUEST_BYTES = 1 << 20
 SIGNALS_PENDING = 256
 STACK_BYTES = 8 * MIB
 LOCKED_BYTES = 64 * 1024
@@ -44,11 +43,18 @@ FIXED_ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "HOME": "/tmp/home",
     "TMPDIR": "/tmp",
+    "XDG_CONFIG_HOME": "/tmp/home/.config",
+    "XDG_CACHE_HOME": "/tmp/home/.cache",
+    "XDG_DATA_HOME": "/tmp/home/.local/share",
+    "XDG_STATE_HOME": "/tmp/home/.local/state",
     "LANG": "C.UTF-8",
     "LC_ALL": "C.UTF-8",
     "TZ": "UTC",
     "PYTHONHASHSEED": "0",
     "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONNOUSERSITE": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_NOSYSTEM": "1",
 }
 
 
@@ -200,16 +206,13 @@ class JailSession:
         cwd = command.cwd or spec.cwd
         if not cwd.startswith("/") or any(ord(char) < 0x20 for char in cwd):
             raise InvalidInput("a command's directory must be absolute")
-        request = marshal.dumps(
-            {
-                "argv": [bytes(argument) for argument in command.argv],
-                "env": [(name.encode(), value.encode()) for name, value in environment.items()],
-                "cwd": cwd.encode(),
-                "limits": resource_limits(limits),
-            },
-            2,
+        request = encode_request(
+            [bytes(argument) for argument in command.argv],
+            [(name.encode(), value.encode()) for name, value in environment.items()],
+            cwd.encode(),
+            resource_limits(limits),
         )
-        if len(request) > MAX_REQUEST_BYTES:
+        if len(request) > MOST_REQUEST_BYTES:
             raise InvalidInput("a command and its environment are larger than 1 MiB")
         return request
 
