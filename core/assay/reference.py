@@ -8,8 +8,9 @@ too tight are the task's fault or the host's, and never a candidate's.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
-from attrs import evolve, frozen
+from attrs import asdict, evolve, frozen
 
 from assay.api import (
     Limits,
@@ -44,6 +45,11 @@ class References:
     measured: Mapping[str, float]
     limits: Limits | None = None
     failed: TrialRecord | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """What a run notes of it."""
+        limits = None if self.limits is None else asdict(self.limits)
+        return {"measured": dict(self.measured), "limits": limits}
 
 
 def reference_id(candidate: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from attrs import asdict, evolve, field, frozen
+from attrs import evolve, field, frozen
 
 from assay.api import (
     ExecutorSetup,
@@ -132,9 +132,7 @@ def _execute(
                 [spec for task, spec in _first(plan).items() if task not in unsound],
                 counted,
             )
-            unsound |= {
-                task: found.failed for task, found in references.items() if found.failed is not None
-            }
+            unsound |= {task: ref.failed for task, ref in references.items() if ref.failed}
             diagnostic = components.sandbox.capabilities().diagnostic
             records = _trials(plan, pool, unsound, references, ledger, observer, diagnostic)
             for record in records:
@@ -149,13 +147,7 @@ def _execute(
         {
             **about,
             "results_digest": results_digest(report),
-            "limits": {
-                task: {
-                    "measured": dict(found.measured),
-                    "limits": None if found.limits is None else asdict(found.limits),
-                }
-                for task, found in references.items()
-            },
+            "limits": {task: found.as_json() for task, found in references.items()},
             "finished": int(time.time()),
             "milliseconds": {
                 f"{record.spec.task}/{record.spec.candidate}/{record.spec.attempt}": {
