@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from support.jail import limits, python, sandbox, session
 
 from assay.api import OutcomeStatus
@@ -27,6 +28,9 @@ UNHEARD = "import signal\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\n" + SHO
 ONCE = "import time\nwhile time.process_time() < 0.7: pass\nprint('done')\n"
 
 
+@pytest.mark.threat(
+    "use up the processors with many short processes", layer="cgroup, systemd scope, watchdog"
+)
 def test_many_short_processes_use_no_more_than_one_and_the_jail_lives_on() -> None:
     with session() as jail:
         outcome = jail.run(python(SHORT, limits=ONE_SECOND))
@@ -41,6 +45,9 @@ def test_many_short_processes_use_no_more_than_one_and_the_jail_lives_on() -> No
     assert after.stdout.text() == "done\n"
 
 
+@pytest.mark.threat(
+    "hide processor time in processes that nobody waits for", layer="cgroup, systemd scope"
+)
 def test_processes_whose_end_nobody_hears_of_count_too() -> None:
     """What they used is in no parent's account, so only living ones and groups are seen."""
     with session() as jail:
@@ -50,6 +57,7 @@ def test_processes_whose_end_nobody_hears_of_count_too() -> None:
     assert list(outcome.enforced_by) == ["cpu"] or not seen_by_all
 
 
+@pytest.mark.threat("use up the processor, deaf to signals", layer="rlimit")
 def test_one_process_is_ended_by_the_kernel_itself() -> None:
     with session() as jail:
         outcome = jail.run(python("while True: pass", limits=ONE_SECOND))
