@@ -33,6 +33,7 @@ from support.jail import PYTHON, runtime, sandbox, spec
 
 from assay.api import Command
 from assay_sandbox.configuration import LaunchPlan, configuration
+from assay_sandbox.init_choice import compiled_or_python
 from assay_sandbox.layout import SYSTEM_DIRECTORIES, layout_of
 from assay_sandbox.memory import memory_layer
 from assay_sandbox.nsjail_process import nsjail_program
@@ -92,8 +93,9 @@ def raw_nsjail() -> Callable[[], None]:
     """The same mounts and policy, without init, supervisor and control group."""
     ids = sandbox().capabilities().ids
     assert ids is not None
-    plan = LaunchPlan(ids, policy_of_this_host(), "new", memory_layer())
-    layout = layout_of(spec(), b"#")
+    init = compiled_or_python()
+    plan = LaunchPlan(ids, policy_of_this_host(), "new", memory_layer(), init)
+    layout = layout_of(spec(), init)
     text = configuration(plan, layout, [TRUE], {}, None, loopback=False)
     config = os.memfd_create("benchmark")
     os.write(config, text)

@@ -26,7 +26,14 @@ from assay.draft import grader_timing
 from assay.limits import FLOORS, derived_limits
 from assay.metering import MeteredSandbox
 
-__all__ = ["References", "measured", "reference_id", "reference_runs", "under_references"]
+__all__ = [
+    "References",
+    "measured",
+    "reference_id",
+    "reference_runs",
+    "references_json",
+    "under_references",
+]
 
 _PREFIX = "@reference-"
 """Before the id of a gold candidate; no real candidate's id can begin so."""
@@ -45,11 +52,6 @@ class References:
     measured: Mapping[str, float]
     limits: Limits | None = None
     failed: TrialRecord | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """What a run notes of it."""
-        limits = None if self.limits is None else asdict(self.limits)
-        return {"measured": dict(self.measured), "limits": limits}
 
 
 def reference_id(candidate: str) -> str:
@@ -99,6 +101,17 @@ def under_references(spec: TrialSpec, references: Mapping[str, References]) -> T
     """The spec with the limits that the reference runs of its task gave, if there were any."""
     found = references.get(spec.task)
     return spec if found is None else evolve(spec, limits=found.limits)
+
+
+def references_json(references: Mapping[str, References]) -> dict[str, Any]:
+    """What was measured and what follows, by task id, as the run's record has it."""
+    return {
+        task: {
+            "measured": dict(found.measured),
+            "limits": None if found.limits is None else asdict(found.limits),
+        }
+        for task, found in references.items()
+    }
 
 
 def _specs(task: BenchmarkTask, spec: TrialSpec) -> list[TrialSpec]:

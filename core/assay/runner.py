@@ -32,7 +32,7 @@ from assay.interruption import Interruption, interruptible
 from assay.ledger import ARTIFACTS, REPORT, RUN, Ledger, create_run_folder, write_json
 from assay.leftovers import Fate, sweep
 from assay.plan import Plan
-from assay.reference import References, reference_runs, under_references
+from assay.reference import References, reference_runs, references_json, under_references
 from assay.results import build_report, results_digest
 from assay.scratch import run_folders, scratch_places
 
@@ -147,7 +147,7 @@ def _execute(
         {
             **about,
             "results_digest": results_digest(report),
-            "limits": {task: found.as_json() for task, found in references.items()},
+            "limits": references_json(references),
             "finished": int(time.time()),
             "milliseconds": {
                 f"{record.spec.task}/{record.spec.candidate}/{record.spec.attempt}": {

@@ -36,6 +36,7 @@ SIGNALS_PENDING = 256
 STACK_BYTES = 8 * MIB
 LOCKED_BYTES = 64 * 1024
 QUEUE_BYTES = 65536
+_COUNTED = tuple(field.name for field in attrs.fields(Limits) if field.name != "address_space")
 SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 
 FIXED_ENVIRONMENT = {
@@ -81,9 +82,9 @@ def resource_limits(limits: Limits) -> list[tuple[int, tuple[int, int]]]:
 
 def check_limits(limits: Limits) -> None:
     """Raise InvalidInput for a limit that could not be enforced."""
-    counts = attrs.asdict(limits)
-    address_space = counts.pop("address_space")
-    if address_space < 0 or not all(0 < value < math.inf for value in counts.values()):
+    if limits.address_space < 0 or not all(
+        0 < getattr(limits, name) < math.inf for name in _COUNTED
+    ):
         raise InvalidInput("every limit must be more than zero, and finite")
 
 

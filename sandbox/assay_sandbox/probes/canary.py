@@ -24,16 +24,14 @@ from assay_sandbox.textproto import Message
 __all__ = ["weakened"]
 
 
-def weakened(
-    plan: LaunchPlan, sentinels: Sentinels, init: bytes
-) -> Callable[[JailSpec], JailSession]:
+def weakened(plan: LaunchPlan, sentinels: Sentinels) -> Callable[[JailSpec], JailSession]:
     """What opens weak jails around these sentinels, which are the canary's own."""
     unfiltered = policy_of_this_host(PolicyKind.UNFILTERED)
     weak = attrs.evolve(plan, policy=unfiltered, share_network=True)
     holes = {str(sentinels.private): sentinels.private, "/fixture": sentinels.fixture}
 
     def open_weak(spec: JailSpec) -> JailSession:
-        layout = layout_of(spec, init)
+        layout = layout_of(spec, plan.init)
         layout = attrs.evolve(
             layout,
             mounts=(*layout.mounts, *(_writable(str(src), dst) for dst, src in holes.items())),
