@@ -55,6 +55,17 @@ def test_many_processes_are_bounded_together_and_the_jail_lives_on() -> None:
     assert after.peak_memory < 250 * MIB
 
 
+@pytest.mark.threat("have the next jail pay for what this one took", layer="cgroup, watchdog")
+def test_a_jail_begins_at_nothing_whatever_the_one_before_took() -> None:
+    with session() as jail:
+        assert_limited(jail.run(python(MANY, limits=SMALL)))
+    with session() as jail:
+        outcome = jail.run(python("print(len(bytearray(60 * 1024**2)))", limits=SMALL))
+    assert (outcome.status, outcome.enforced_by) == (OutcomeStatus.EXITED, {})
+    assert 60 * MIB < outcome.peak_memory < 125 * MIB
+    assert outcome.cpu < 5.0
+
+
 @pytest.mark.threat("hide that memory ran out", layer="cgroup, systemd scope, watchdog")
 def test_a_parent_that_outlives_the_kill_and_exits_well_does_not_hide_it() -> None:
     source = MANY.replace("time.sleep(60)\n        os._exit", "time.sleep(5)\n        os._exit")

@@ -374,6 +374,37 @@ def test_sources_with_links_or_other_mounts_are_refused(tmp_path: Path) -> None:
             the_sandbox().open(spec(mounts=(Mount("/a", MountKind.TREE, source=source),)))
 
 
+ODD_NAMES = (
+    "a:b,c",
+    'quo"te',
+    "back\\slash",
+    "it's {x} #y",
+    "é\u2028ü",
+    "-flag",
+    " lead",
+    "n" * 255,
+)
+
+
+@pytest.mark.threat("add to the jail's configuration by names of folders", layer="supervisor")
+def test_any_name_of_a_source_is_mounted_as_it_is_or_refused() -> None:
+    with workspace() as place:
+        mounts = []
+        for number, name in enumerate(ODD_NAMES):
+            folder = Path(place.source, name)
+            folder.mkdir(mode=0o755)
+            (folder / "which").write_text(str(number))
+            mounts.append(Mount(f"/odd/{number}", MountKind.TREE, source=str(folder)))
+        everything = " ".join(f"/odd/{number}/which" for number in range(len(ODD_NAMES)))
+        with session(mounts=tuple(mounts)) as jail:
+            outcome = jail.run(shell(f"cat {everything}"))
+        assert outcome.stdout.text() == "".join(map(str, range(len(ODD_NAMES))))
+        for bad in ("new\nline", "escape\x1b", "tab\t", "\udcff", "n" * 4096):
+            mount = Mount("/odd", MountKind.TREE, source=f"{place.source}/{bad}")
+            with pytest.raises(SandboxFailed):
+                the_sandbox().open(spec(mounts=(mount,)))
+
+
 @pytest.mark.threat("have the host make files outside", layer="supervisor")
 def test_nothing_is_mounted_inside_another_tree() -> None:
     with workspace() as mount:

@@ -38,7 +38,7 @@ from assay.api import (
     TreeLimits,
     TreeRefused,
 )
-from assay.api.files import open_root, opened
+from assay.api.files import open_root, opened, remove_tree
 from assay.builtin.big import BIG_FILE
 
 DEFAULT = TreeLimits()
@@ -248,6 +248,24 @@ def test_limits_hold(tmp_path: Path, limits: TreeLimits, word: str) -> None:
         scan(tmp_path, limits)
     exact = TreeLimits(files=4, bytes=10, depth=2)
     assert scan(tmp_path, exact).manifest == manifest_of(tmp_path)
+
+
+@pytest.mark.threat("exhaust the reader by a hundred thousand files", layer="collector")
+def test_as_many_files_as_a_workspace_may_hold_are_read_or_cut_off(tmp_path: Path) -> None:
+    tree = tmp_path / "t"
+    for folder in range(100):
+        (tree / f"{folder:02}").mkdir(parents=True)
+        for number in range(1000):
+            os.mknod(f"{tree}/{folder:02}/{number}")
+    with opened(open_root(tree)) as root:
+        manifest = HASHER.scan(root).manifest
+        assert manifest is not None
+        assert len(manifest.entries) == 100_100
+        with pytest.raises(TreeLimit, match="more than 100000 entries"):
+            HASHER.scan(root, limits=TreeLimits(files=100_000))
+    with opened(open_root(tmp_path)) as parent:
+        remove_tree(parent, "t")
+    assert not tree.exists()
 
 
 @pytest.mark.threat("exhaust the reader by a sparse file", layer="collector")
