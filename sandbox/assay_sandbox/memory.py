@@ -51,6 +51,13 @@ class MemoryLayer:
     place: Place | None = None
     manager: str | None = None
 
+    @property
+    def processor(self) -> str:
+        """Which layer counts the processor time of all processes, with its state."""
+        place = self.place
+        counts = place is None or place.version == 2 or place.processor is not None
+        return f"{self.state}: {self.layer}" if counts else "degraded: watchdog"
+
 
 class MemoryHold(Protocol):
     """What bounds the memory of one jail, from before its start to after its end."""
