@@ -32,6 +32,7 @@ from assay.api.layouts import Layout
 
 __all__ = ["CopyFiles", "LargeFiles", "copy_shared", "team_for"]
 
+JOB = f"{__name__}:CopyFiles"
 WORTH_STARTING = 10_000
 """Entries from which on helpers are started."""
 WORTH_USING = 3_000
@@ -45,7 +46,7 @@ def team_for(entries: int, source: int, target: int, layout: Layout) -> Team | N
     """Helpers for a copy of so many entries, or None when it is done without."""
     if entries < (WORTH_USING if running() else WORTH_STARTING):
         return None
-    return assemble(f"{__name__}:CopyFiles", (source, target), attrs.astuple(layout))
+    return assemble(JOB, (source, target), attrs.astuple(layout))
 
 
 @define
