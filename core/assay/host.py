@@ -35,12 +35,21 @@ from assay.trial import PreparedTask, TrialHost, run_trial
 
 __all__ = [
     "Components",
+    "Fallback",
     "WorkerFactory",
     "mountable",
     "open_components",
     "prepare_task",
     "reachable",
 ]
+
+
+@frozen
+class Fallback:
+    """The copier that was asked for, and why another one is used."""
+
+    asked: str
+    reason: str
 
 
 @frozen
@@ -52,6 +61,7 @@ class Components:
     copier: Copier
     sandbox: Sandbox
     store: Store
+    fallback: Fallback | None = None
 
 
 def open_components(

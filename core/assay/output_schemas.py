@@ -66,6 +66,7 @@ def _run() -> dict[str, Any]:
             "additionalProperties": {"type": "object", "additionalProperties": _COUNT},
         },
         "interrupted": {"type": "boolean"},
+        "copier_fallback": _closed(asked=_TEXT, reason=_TEXT),
     }
     return document
 

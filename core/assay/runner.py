@@ -95,6 +95,11 @@ def _execute(
         "identity": identity,
         "started": int(started),
     }
+    if components.fallback is not None:
+        about["copier_fallback"] = {
+            "asked": components.fallback.asked,
+            "reason": components.fallback.reason,
+        }
     write_json(folder, RUN, about)
     with scratch_folder(components) as scratch, Ledger(folder) as ledger:
         factory = WorkerFactory(

@@ -2,6 +2,7 @@
 
     STORE/
         trees/DIGEST/       read-only trees (`trees-GID` when a jail's group must read them)
+        lowers/DIGEST/      the same as a jail's user would have copied them (`lowers-UID`)
         blobs/DIGEST        byte strings
         notes/DIGEST        which tree was made from what; hints, checked by whoever reads them
 
@@ -23,6 +24,7 @@ from pathlib import Path
 
 from assay.api import (
     BlobRef,
+    CopyFailed,
     CopyMismatch,
     Digest,
     Hasher,
@@ -82,11 +84,15 @@ class Store:
         # A mode of 0711 lets a jail's user pass through to a tree whose name it was given.
         self._passage = 0o711 if foreign else 0o700
         self._layout = Layout(0o550, 0o440, 0o550, gid=foreign.gid if foreign else -1)
-        self._verified: set[TreeRef] = set()
+        self._lower_layout = Layout(
+            0o755, 0o644, 0o755, *((foreign.uid, foreign.gid) if foreign else (-1, -1))
+        )
+        self._verified: set[tuple[Path, TreeRef]] = set()
         self._lock = threading.Lock()
         trees = f"trees-{foreign.gid}" if foreign else "trees"
+        lowers = f"lowers-{foreign.uid}" if foreign else "lowers"
         try:
-            for folder in (root, root / trees, root / _BLOBS, root / _NOTES):
+            for folder in (root, root / trees, root / lowers, root / _BLOBS, root / _NOTES):
                 _own_folder(folder, self._passage)
         except OSError as error:
             problem = os.strerror(error.errno or 0)
@@ -94,6 +100,7 @@ class Store:
                 f"store folder can't be used: {problem}; set ASSAY_STORE to another one"
             ) from None
         self._trees = root / trees
+        self._lowers = root / lowers
         self._blobs = root / _BLOBS
         self._notes = root / _NOTES
 
@@ -107,34 +114,52 @@ class Store:
 
         Raises CopyMismatch, NoSpace, CopyFailed; then nothing was added.
         """
-        name = self._name(manifest.ref)
-        if self.tree(manifest.ref) is not None:
-            return manifest.ref
-        with opened(open_root(self._trees)) as trees:
+        if self.tree(manifest.ref) is None:
+            self._put(self._trees, root_fd, manifest, self._layout)
+        return manifest.ref
+
+    def tree(self, ref: TreeRef) -> str | None:
+        """Host path of a stored tree, or None; verified once by each store object."""
+        return self._found(self._trees, ref)
+
+    def lower(self, manifest: TreeManifest) -> str:
+        """Host path of a stored tree as a jail's user would have copied it; nobody writes to it.
+
+        Made at first use. Raises CopyFailed when the tree is not stored, CopyMismatch, NoSpace.
+        """
+        if (found := self._found(self._lowers, manifest.ref)) is not None:
+            return found
+        tree = self.tree(manifest.ref)
+        if tree is None:
+            raise CopyFailed("the tree is not in the store")
+        with opened(open_root(tree)) as source:
+            self._put(self._lowers, source, manifest, self._lower_layout)
+        return str(self._lowers / self._name(manifest.ref))
+
+    def _put(self, folder: Path, source: int, manifest: TreeManifest, layout: Layout) -> None:
+        with opened(open_root(folder)) as trees:
             unfinished = _UNFINISHED + secrets.token_hex(16)
             try:
                 os.mkdir(unfinished, 0o700, dir_fd=trees)
                 with opened(open_directory(trees, unfinished)) as target:
-                    copy_tree(root_fd, target, manifest.entries, self._layout)
+                    copy_tree(source, target, manifest.entries, layout)
                     if self._digest(target) != manifest.ref:
                         raise CopyMismatch("stored tree is not equal to its manifest")
-                _publish(trees, unfinished, name)
+                _publish(trees, unfinished, self._name(manifest.ref))
             except OSError as error:
                 raise copy_fault(error, "tree could not be stored") from None
             finally:
                 with suppress(FileNotFoundError):
                     remove_tree(trees, unfinished)
-        self._verified.add(manifest.ref)
-        return manifest.ref
+        self._verified.add((folder, manifest.ref))
 
-    def tree(self, ref: TreeRef) -> str | None:
-        """Host path of a stored tree, or None; verified once by each store object."""
+    def _found(self, folder: Path, ref: TreeRef) -> str | None:
         name = self._name(ref)
         with self._lock:
-            if ref not in self._verified and not self._sound(name, ref):
+            if (folder, ref) not in self._verified and not self._sound(folder, name, ref):
                 return None
-            self._verified.add(ref)
-        path = self._trees / name
+            self._verified.add((folder, ref))
+        path = folder / name
         return str(path) if path.is_dir() else None
 
     def add_blob(self, content: bytes) -> BlobRef:
@@ -181,9 +206,9 @@ class Store:
         manifest = self._hasher.scan(root).manifest
         return manifest.ref if manifest else None
 
-    def _sound(self, name: str, ref: TreeRef) -> bool:
+    def _sound(self, folder: Path, name: str, ref: TreeRef) -> bool:
         """Whether the tree is there and is what its name says; removed if it is not."""
-        with opened(open_root(self._trees)) as trees:
+        with opened(open_root(folder)) as trees:
             try:
                 with opened(open_directory(trees, name)) as root:
                     if self._digest(root) == ref:

@@ -162,7 +162,8 @@ def launch(plan: LaunchPlan, layout: Layout, hold: MemoryHold, *, loopback: bool
         ]
         env = {"LC_ALL": "C.UTF-8"}
         config = configuration(plan, layout, argv, env, theirs.fileno(), loopback=loopback)
-        nsjail, log = _spawn(plan, config, (theirs.fileno(),), held=(hold, note))
+        descriptors = (theirs.fileno(), *layout.descriptors)
+        nsjail, log = _spawn(plan, config, descriptors, held=(hold, note))
     except BaseException:
         ours.close()
         hold.release()
@@ -182,7 +183,7 @@ def read_mounts(plan: LaunchPlan, layout: Layout) -> bytes:
     config = configuration(plan, layout, argv, {}, None, loopback=False)
     answer = os.memfd_create("assay-mounts")
     try:
-        problem = _run(plan, config, answer)
+        problem = _run(plan, config, layout.descriptors, answer)
         if problem is not None:
             raise SandboxFailed(problem.layer)
         return os.pread(answer, os.fstat(answer).st_size, 0)
@@ -190,8 +191,10 @@ def read_mounts(plan: LaunchPlan, layout: Layout) -> bytes:
         os.close(answer)
 
 
-def _run(plan: LaunchPlan, config: bytes, stdout: int) -> LogReading | None:
-    nsjail, log = _spawn(plan, config, (), stdout)
+def _run(
+    plan: LaunchPlan, config: bytes, descriptors: tuple[int, ...], stdout: int
+) -> LogReading | None:
+    nsjail, log = _spawn(plan, config, descriptors, stdout)
     try:
         try:
             code = nsjail.wait(START_SECONDS)

@@ -15,6 +15,7 @@ from assay.api import (
     Hasher,
     HostIds,
     JailSpec,
+    Mount,
     Network,
     Probe,
     ProbeReport,
@@ -23,11 +24,12 @@ from assay.api import (
     SandboxFailed,
     SandboxUnavailable,
     Store,
+    Support,
 )
 from assay_sandbox.configuration import LaunchPlan
 from assay_sandbox.doctor import blame, diagnose
 from assay_sandbox.launch import nsjail_program, read_mounts
-from assay_sandbox.layout import layout_of, system_layout
+from assay_sandbox.layout import layout_of, layout_with, system_layout
 from assay_sandbox.memory import MemoryLayer, memory_layer
 from assay_sandbox.mounted import check_mounts
 from assay_sandbox.notes import end_leftovers
@@ -117,6 +119,18 @@ class NsjailSandbox:
             raise SandboxFailed("network", f"profile {spec.profile.value} has no loopback")
         check_limits(spec.limits)
         return open_session(plan, spec, layout_of(spec, _init_program()))
+
+    def mountable(self, mounts: tuple[Mount, ...]) -> Support:
+        """Whether a trivial jail starts with these mounts, found out by starting one."""
+        capabilities, plan = _measured(self.policy)
+        if plan is None:
+            return Support(False, f"no jail can be started: {capabilities.layer}")
+        try:
+            layout = layout_with(mounts)
+            check_mounts(read_mounts(plan, layout), layout.expected)
+        except SandboxFailed as failed:
+            return Support(False, str(failed))
+        return Support(True)
 
 
 class CompatSandbox(NsjailSandbox):

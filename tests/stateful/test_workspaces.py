@@ -16,7 +16,8 @@ from assay.api import CopyFailed, CopyMismatch, Edits, FileWrite, Prepared, Usag
 from assay.api.changes import edited_manifest
 from assay.api.files import open_root, opened, remove_tree
 from assay.builtin.copier import CopyCopier
-from assay.builtin.workspace import CopyWorkspace, WorkspaceLease
+from assay.builtin.resting import WorkspaceLease
+from assay.builtin.workspace import CopyWorkspace
 from assay.store import Store
 
 SOURCE = {"a.py": File(b"1"), "d": {"b.py": File(b"2"), "e": {}}, "run": File(b"#!", True)}

@@ -14,7 +14,7 @@ import stat
 import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from attrs import define, field, frozen
 
@@ -36,7 +36,7 @@ from assay.api.files import DIRECTORY_FLAGS, FILE_FLAGS, special_kind
 from assay.api.paths import IGNORED_ANYWHERE, IGNORED_AT_ROOT
 from assay.builtin.big import BIG_FILE, BigFiles, changed, unreadable
 
-__all__ = ["Walk", "folded", "is_safe"]
+__all__ = ["Walk", "folded", "is_safe", "name_text", "shared_keys"]
 
 _PLAIN_NAME = re.compile(r"[ -.0-\[\]-~]{0,254}[!-\-0-\[\]-~]")
 """ASCII without `/`, backslash and control characters, no dot or space at the end."""
@@ -104,7 +104,7 @@ class Walk:
                 if name is None:
                     os.close(levels.pop().fd)
                     continue
-                path = level.prefix + _text(name)
+                path = level.prefix + name_text(name)
                 self._enter(levels, level.fd, name, path, level.depth)
             for done, info, digest in self._big.results():
                 self._add(done, info, digest)
@@ -138,7 +138,7 @@ class Walk:
         found: list[tuple[str, os.DirEntry[str]]] = []
         with os.scandir(fd) as entries:
             for entry in entries:
-                name = _text(entry.name)
+                name = name_text(entry.name)
                 self._count()
                 if name in IGNORED_ANYWHERE or (not prefix and name in IGNORED_AT_ROOT):
                     self._ignored.append(prefix + name)
@@ -147,7 +147,18 @@ class Walk:
         if found and depth > self.limits.depth:
             raise TreeLimit(f"tree is deeper than {self.limits.depth} components")
         keys = [folded(name) for name, _ in found]
-        shared = _shared(keys)
+        return iter(self._take(fd, prefix, depth, found, keys, shared_keys(keys)))
+
+    def _take(
+        self,
+        fd: int,
+        prefix: str,
+        depth: int,
+        found: Sequence[tuple[str, os.DirEntry[str]]],
+        keys: Sequence[str],
+        shared: set[str],
+    ) -> list[str]:
+        """Judge what was found in a directory, and read its files; its sub-directories."""
         directories: list[str] = []
         for key, (name, entry) in zip(keys, found, strict=True):
             path = prefix + name
@@ -161,12 +172,17 @@ class Walk:
                 directories.append(entry.name)
             else:
                 self._special(entry, path)
-        return iter(directories)
+        return directories
 
-    def _count(self) -> None:
-        self._seen += 1
+    def _count(self, entries: int = 1) -> None:
+        self._seen += entries
         if self._seen > self.limits.files:
             raise TreeLimit(f"tree holds more than {self.limits.files} entries")
+
+    def _weigh(self, size: int) -> None:
+        self._bytes += size
+        if self._bytes > self.limits.bytes:
+            raise TreeLimit(f"tree holds more than {self.limits.bytes} bytes")
 
     def _refuse(self, path: str, kind: RefusedKind) -> None:
         self._refused.append((path, kind))
@@ -202,9 +218,7 @@ class Walk:
                 self._refuse_file(info, path)
                 return
             size = info.st_size
-            self._bytes += size
-            if self._bytes > self.limits.bytes:
-                raise TreeLimit(f"tree holds more than {self.limits.bytes} bytes")
+            self._weigh(size)
             if size >= BIG_FILE:
                 big, fd = fd, -1
                 self._big.add(big, info, path)
@@ -259,7 +273,8 @@ def _without_access(directory: int, name: str, path: str) -> RefusedKind:
     return kind or RefusedKind.UNREADABLE
 
 
-def _shared(keys: list[str]) -> set[str]:
+def shared_keys(keys: Sequence[str]) -> set[str]:
+    """Those that are there more than once."""
     if len(set(keys)) == len(keys):
         return set()
     return {key for key, count in Counter(keys).items() if count > 1}
@@ -276,7 +291,7 @@ def is_safe(name: str, path: str, depth: int) -> bool:
     return True
 
 
-def _text(name: str) -> str:
+def name_text(name: str) -> str:
     """The name as UTF-8 has it; Python decodes names by the locale of the process."""
     return name if _UTF8_NAMES else os.fsencode(name).decode("utf-8", "surrogateescape")
 

@@ -1,0 +1,138 @@
+"""Reads the upper layer of an overlay, by the same rules as a scan of the merged tree.
+
+The kernel marks what it leaves out of the lower tree: a deleted path by a character device 0:0,
+a directory that hides what was there by an attribute. Jailed code can make neither: the kernel
+stores the attribute under another name for it, and refuses it devices.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator, Sequence
+
+from attrs import define, field
+
+from assay.api import CopyFailed, EntryKind, RefusedKind, RelPath, TreeLimit
+from assay.api.paths import IGNORED_ANYWHERE, IGNORED_AT_ROOT, parent
+from assay.builtin.base_index import BaseIndex
+from assay.builtin.walk import Walk, folded, name_text, shared_keys
+
+__all__ = ["OPAQUE", "UpperWalk", "is_opaque", "is_whiteout"]
+
+OPAQUE = "user.overlay.opaque"
+_FOREIGN = ("user.overlay.redirect", "user.overlay.metacopy")
+_ABSENT = frozenset({errno.ENODATA, errno.EOPNOTSUPP})
+
+
+def is_whiteout(info: os.stat_result) -> bool:
+    """Whether it says that the lower tree's entry of this name is deleted."""
+    return stat.S_ISCHR(info.st_mode) and info.st_rdev == 0
+
+
+def is_opaque(directory: int) -> bool:
+    """Whether a directory of the upper layer hides all that the lower tree has there.
+
+    Raises CopyFailed for a marker of a kind that mounts of ours never make.
+    """
+    value = _attribute(directory, OPAQUE)
+    if value not in (None, b"y") or any(_attribute(directory, name) for name in _FOREIGN):
+        raise CopyFailed("an upper layer holds a marker that none of our mounts makes")
+    return value is not None
+
+
+def _attribute(descriptor: int, name: str) -> bytes | None:
+    try:
+        return os.getxattr(descriptor, name)
+    except OSError as error:
+        if error.errno in _ABSENT:
+            return None
+        raise
+
+
+@define
+class UpperWalk(Walk):
+    """One pass over an upper layer.
+
+    Afterwards `entries` are the entries of the merged tree that the upper layer holds, and
+    `hidden` the positions in the base of what is no longer seen there; all others are as in
+    the base.
+    """
+
+    base: BaseIndex = field(kw_only=True)
+    hidden: list[range] = field(factory=list, init=False)
+    _merged: set[RelPath] = field(factory=set, init=False)
+
+    def _list(self, fd: int, prefix: str, depth: int) -> Iterator[str]:
+        """Take in a directory's files at once; its sub-directories are returned."""
+        lower = dict.fromkeys(self._lower_names(fd, prefix))
+        found: list[tuple[str, os.DirEntry[str]]] = []
+        with os.scandir(fd) as entries:
+            for entry in entries:
+                name = name_text(entry.name)
+                whiteout = _is_whiteout(entry)
+                if name in lower:
+                    del lower[name]
+                    replaced = whiteout or not entry.is_dir(follow_symlinks=False)
+                    self._hide(RelPath(prefix + name), replaced=replaced)
+                if whiteout:
+                    continue
+                self._count()
+                if name in IGNORED_ANYWHERE or (not prefix and name in IGNORED_AT_ROOT):
+                    self._ignored.append(prefix + name)
+                else:
+                    found.append((name, entry))
+        if (found or lower) and depth > self.limits.depth:
+            raise TreeLimit(f"tree is deeper than {self.limits.depth} components")
+        keys = [folded(name) for name, _ in found]
+        below = [folded(name) for name in lower]
+        shared = shared_keys([*keys, *below])
+        for key, name in zip(below, lower, strict=True):
+            if key in shared:
+                self._refuse(prefix + name, RefusedKind.COLLISION)
+            self._keep(RelPath(prefix + name))
+        return iter(self._take(fd, prefix, depth, found, keys, shared))
+
+    def _lower_names(self, fd: int, prefix: str) -> Sequence[str]:
+        """What the lower tree shows in a directory of the upper layer."""
+        if not prefix:
+            return self.base.names("")
+        path = RelPath(prefix[:-1])
+        above, lower = parent(path), self.base.entry(path)
+        if above is not None and above not in self._merged:
+            return ()
+        if lower is None or lower.kind is not EntryKind.DIR:
+            return ()
+        if is_opaque(fd):
+            self.hidden.append(self.base.within(path))
+            return ()
+        self._merged.add(path)
+        return self.base.names(path)
+
+    def _hide(self, path: RelPath, *, replaced: bool) -> None:
+        """The upper layer has something where the lower tree has an entry.
+
+        A directory over a directory shows both, unless it turns out to hide the lower one.
+        """
+        position = self.base.positions[path]
+        self.hidden.append(range(position, position + 1))
+        if replaced:
+            self.hidden.append(self.base.within(path))
+
+    def _keep(self, path: RelPath) -> None:
+        """An entry of the lower tree is seen with all beneath it, and counts."""
+        position, beneath = self.base.positions[path], self.base.within(path)
+        self._count(1 + len(beneath))
+        self._weigh(self.base.size(range(position, position + 1)) + self.base.size(beneath))
+        if self.base.depth > self.limits.depth:
+            entries = self.base.manifest.entries
+            deepest = max((entries[at].path.count("/") + 1 for at in beneath), default=0)
+            if deepest > self.limits.depth:
+                raise TreeLimit(f"tree is deeper than {self.limits.depth} components")
+
+
+def _is_whiteout(entry: os.DirEntry[str]) -> bool:
+    if entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False):
+        return False
+    return is_whiteout(entry.stat(follow_symlinks=False))
