@@ -58,11 +58,13 @@ class BaseIndex:
         """What is directly in a directory, the root being the empty path."""
         return self._children.get(directory, ())
 
-    def within(self, path: RelPath) -> range:
-        """Positions of all that is beneath a directory."""
-        # Those who start with its path and a slash stand together, "0" comes after a slash.
-        first = bisect_left(self._paths, f"{path}/")
-        return range(first, bisect_left(self._paths, f"{path}0", first))
+    def within(self, prefix: str) -> range:
+        """Positions of all beneath a directory, given with a slash at its end; "" is the root."""
+        if not prefix:
+            return range(len(self._paths))
+        # Those with its prefix stand together, and "0" comes after a slash.
+        first = bisect_left(self._paths, prefix)
+        return range(first, bisect_left(self._paths, f"{prefix[:-1]}0", first))
 
     def size(self, positions: range) -> int:
         """Bytes of the files at these positions."""

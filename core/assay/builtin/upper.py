@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from attrs import define, field
 
@@ -66,7 +66,11 @@ class UpperWalk(Walk):
 
     def _list(self, fd: int, prefix: str, depth: int) -> Iterator[str]:
         """Take in a directory's files at once; its sub-directories are returned."""
-        lower = dict.fromkeys(self._lower_names(fd, prefix))
+        merged = self._is_merged(fd, prefix)
+        lower = dict.fromkeys(self.base.names(prefix[:-1]) if merged else ())
+        # What the upper layer has nothing to say about is counted without a look at it.
+        seen = [self.base.within(prefix)] if merged else []
+        gone: list[range] = []
         found: list[tuple[str, os.DirEntry[str]]] = []
         with os.scandir(fd) as entries:
             for entry in entries:
@@ -75,7 +79,7 @@ class UpperWalk(Walk):
                 if name in lower:
                     del lower[name]
                     replaced = whiteout or not entry.is_dir(follow_symlinks=False)
-                    self._hide(RelPath(prefix + name), replaced=replaced)
+                    gone += self._hide(RelPath(prefix + name), replaced=replaced)
                 if whiteout:
                     continue
                 self._count()
@@ -91,45 +95,48 @@ class UpperWalk(Walk):
         for key, name in zip(below, lower, strict=True):
             if key in shared:
                 self._refuse(prefix + name, RefusedKind.COLLISION)
-            self._keep(RelPath(prefix + name))
+        self._keep(seen, gone)
+        if self.base.depth > self.limits.depth:
+            self._check_depth(prefix, lower)
         return iter(self._take(fd, prefix, depth, found, keys, shared))
 
-    def _lower_names(self, fd: int, prefix: str) -> Sequence[str]:
-        """What the lower tree shows in a directory of the upper layer."""
+    def _is_merged(self, fd: int, prefix: str) -> bool:
+        """Whether the lower tree shows in a directory of the upper layer."""
         if not prefix:
-            return self.base.names("")
+            return True
         path = RelPath(prefix[:-1])
         above, lower = parent(path), self.base.entry(path)
         if above is not None and above not in self._merged:
-            return ()
+            return False
         if lower is None or lower.kind is not EntryKind.DIR:
-            return ()
+            return False
         if is_opaque(fd):
-            self.hidden.append(self.base.within(path))
-            return ()
+            self.hidden.append(self.base.within(prefix))
+            return False
         self._merged.add(path)
-        return self.base.names(path)
+        return True
 
-    def _hide(self, path: RelPath, *, replaced: bool) -> None:
-        """The upper layer has something where the lower tree has an entry.
+    def _hide(self, path: RelPath, *, replaced: bool) -> list[range]:
+        """The upper layer has something where the lower tree has an entry; where both are.
 
         A directory over a directory shows both, unless it turns out to hide the lower one.
         """
         position = self.base.positions[path]
-        self.hidden.append(range(position, position + 1))
-        if replaced:
-            self.hidden.append(self.base.within(path))
+        itself, beneath = range(position, position + 1), self.base.within(f"{path}/")
+        self.hidden += [itself, beneath] if replaced else [itself]
+        return [itself, beneath]
 
-    def _keep(self, path: RelPath) -> None:
-        """An entry of the lower tree is seen with all beneath it, and counts."""
-        position, beneath = self.base.positions[path], self.base.within(path)
-        self._count(1 + len(beneath))
-        self._weigh(self.base.size(range(position, position + 1)) + self.base.size(beneath))
-        if self.base.depth > self.limits.depth:
-            entries = self.base.manifest.entries
-            deepest = max((entries[at].path.count("/") + 1 for at in beneath), default=0)
-            if deepest > self.limits.depth:
-                raise TreeLimit(f"tree is deeper than {self.limits.depth} components")
+    def _keep(self, seen: list[range], gone: list[range]) -> None:
+        """Count entries of the lower tree that are seen, less those that are not."""
+        self._count(sum(map(len, seen)) - sum(map(len, gone)))
+        self._weigh(sum(map(self.base.size, seen)) - sum(map(self.base.size, gone)))
+
+    def _check_depth(self, prefix: str, names: Iterable[str]) -> None:
+        entries = self.base.manifest.entries
+        for name in names:
+            for at in self.base.within(f"{prefix}{name}/"):
+                if entries[at].path.count("/") >= self.limits.depth:
+                    raise TreeLimit(f"tree is deeper than {self.limits.depth} components")
 
 
 def _is_whiteout(entry: os.DirEntry[str]) -> bool:
