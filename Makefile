@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test check docs figures wheel
+.PHONY: demo test check docs figures tree-figures wheel
 
 demo: $(VENV)/.installed
 	$(BIN)/assay run builtin:delivery-eval
@@ -24,7 +24,12 @@ docs: $(VENV)/.installed-dev
 
 # CORPUS=FOLDER measures its attacks too; without it, the page keeps what it says of them.
 figures: $(VENV)/.installed-dev
+	$(BIN)/python benchmarks/jail.py
 	$(BIN)/python benchmarks/isolation.py $(if $(CORPUS),--corpus $(CORPUS))
+
+tree-figures: $(VENV)/.installed-dev
+	$(PIP) -e '.[benchmarks]'
+	$(BIN)/python benchmarks/trees.py
 
 wheel: $(VENV)/.installed-dev
 	.ci/wheel $(BIN)/python

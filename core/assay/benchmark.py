@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import field, frozen
 
-from assay.api.tasks import Task, TaskPins
+from assay.api.tasks import Candidate, Task, TaskPins
 
 __all__ = ["BenchmarkTask"]
 
@@ -15,6 +15,7 @@ class BenchmarkTask:
 
     `fixture` and `hidden` are folders of this host, for hashers and copiers only: they are
     never shown and never stored. `pins` are the suite's digests, None when it pins nothing.
+    `references` are the candidates by which the task's limits are scaled, none without a scale.
     """
 
     task: Task
@@ -22,6 +23,7 @@ class BenchmarkTask:
     fixture: str = field(repr=False)
     hidden: str | None = field(default=None, repr=False)
     pins: TaskPins | None = None
+    references: tuple[Candidate, ...] = field(default=(), repr=False)
 
     @property
     def id(self) -> str:

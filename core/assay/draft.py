@@ -13,14 +13,19 @@ from assay.api import (
     BoundaryFacts,
     ChangeSet,
     ClaimFacts,
+    CleanupFailed,
+    CopyFailed,
+    CopyMismatch,
     Digest,
     Facts,
+    Fault,
     Reason,
     StageStatus,
     TrialSpec,
+    Unavailable,
 )
 
-__all__ = ["STAGES", "Draft"]
+__all__ = ["STAGES", "Draft", "grader_timing"]
 
 STAGES = ("source", "candidate", "workspace", "grading", "claims", "leave")
 
@@ -42,6 +47,7 @@ class Draft:
     rejected: frozenset[Reason] = frozenset()
     invalid: frozenset[Reason] = frozenset()
     leaks: tuple[str, ...] = ()
+    workspaces: int = 0
     timings: dict[str, float] = field(factory=dict)
     error: str = ""
     retryable: bool = False
@@ -49,11 +55,17 @@ class Draft:
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Time a stage and note how it ended."""
-        started = time.monotonic()
         self.stages[name] = StageStatus.FAILED
+        with self.timed(name):
+            yield
+        self.stages[name] = StageStatus.PASSED
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        """Time a part of the trial."""
+        started = time.monotonic()
         try:
             yield
-            self.stages[name] = StageStatus.PASSED
         finally:
             self.timings[name] = time.monotonic() - started
 
@@ -62,6 +74,25 @@ class Draft:
         self.invalid |= {reason}
         self.error = self.error or one_line(error)
         self.retryable = self.retryable or retryable
+
+    def blame(self, error: BaseException) -> None:
+        """What went wrong on our side; a folder that is left hides no other error."""
+        if isinstance(error, CleanupFailed):
+            self.leaks += (error.temp_id,)
+            self.blame(error.__cause__ or CopyFailed("a workspace could not be made"))
+        elif isinstance(error, Fault):
+            self.fail(error.reason, error, retryable=error.retryable)
+        elif isinstance(error, Unavailable):
+            self.fail(Reason.SANDBOX_UNAVAILABLE, error)
+        elif isinstance(error, CopyMismatch):
+            self.fail(Reason.COPY_FAILED, error)
+        else:
+            self.fail(Reason.ENVIRONMENT_FAILED, error)
+
+
+def grader_timing(grader_id: str) -> str:
+    """Under which name the time that one grader took is kept."""
+    return f"grading/{grader_id}"
 
 
 def one_line(error: BaseException) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from assay.api import (
     Verdict,
     VerdictStatus,
 )
+from assay.api.folders import temporary_folder
 from assay.benchmark import BenchmarkTask
 from assay.candidate_manifest import candidate_digest
 from assay.copiers import with_working_copier
@@ -36,7 +36,9 @@ from assay.plan import (
     trial_spec,
 )
 from assay.plugins import Registry
-from assay.runner import Observer, RunResult, baseline_spec, execute, scratch_folder
+from assay.reference import reference_runs, under_references
+from assay.runner import Observer, RunResult, baseline_spec, execute
+from assay.scratch import scratch_folder
 from assay.submissions import load_candidates
 from assay.suites import open_suite
 
@@ -88,8 +90,9 @@ def evaluate(
         loaded = load_candidates(str(submission), suite.task_ids(), registry)
         submissions, problems = loaded.candidates, loaded.problems
     components = open_components(registry, sandbox=sandbox, copier=copier)
-    with scratch_folder(components) as scratch:
-        components = with_working_copier(components, scratch)
+    if copier != "copy":
+        with scratch_folder(components) as scratch:
+            components = with_working_copier(components, scratch)
     plan = make_plan(suite, tasks, components, only=only, limit=limit, submissions=submissions)
     if not plan.specs:
         raise RuntimeUnavailable(
@@ -101,33 +104,43 @@ def evaluate(
 
 
 def grade(
-    task: BenchmarkTask, candidate: Candidate | Path | str | Mapping[str, bytes | str]
+    task: BenchmarkTask,
+    candidate: Candidate | Path | str | Mapping[str, bytes | str],
+    *,
+    sandbox: str = "nsjail",
 ) -> Verdict:
     """Grade one candidate in this process, without a run folder.
 
     `candidate` is a patch file or a folder (a path), the new content of files by relative
-    path (a mapping), or a loaded Candidate. Raises what loading raises, SandboxUnavailable,
+    path (a mapping), or a loaded Candidate; `sandbox` names the plugin that makes the jails.
+    Raises what loading raises, SandboxUnavailable,
     RuntimeUnavailable, and Ungradable when the untouched fixture does not give the declared
     baseline; a trial that fails for our own reasons gives an `invalid` verdict.
     """
-    return grade_trial(task, candidate).verdict
+    return grade_trial(task, candidate, sandbox=sandbox).verdict
 
 
 async def agrade(
-    task: BenchmarkTask, candidate: Candidate | Path | str | Mapping[str, bytes | str]
+    task: BenchmarkTask,
+    candidate: Candidate | Path | str | Mapping[str, bytes | str],
+    *,
+    sandbox: str = "nsjail",
 ) -> Verdict:
     """`grade` for asyncio: the jails run in a thread, the event loop stays free."""
-    return await asyncio.to_thread(grade, task, candidate)
+    return await asyncio.to_thread(grade, task, candidate, sandbox=sandbox)
 
 
 def grade_trial(
-    task: BenchmarkTask, candidate: Candidate | Path | str | Mapping[str, bytes | str]
+    task: BenchmarkTask,
+    candidate: Candidate | Path | str | Mapping[str, bytes | str],
+    *,
+    sandbox: str = "nsjail",
 ) -> TrialRecord:
     """Like `grade`, with everything that was measured."""
     if not any(grader.required for grader in task.task.graders):
         raise InvalidInput(f"task {task.id}: no required grader")
     loaded = _one_candidate(task, candidate)
-    components = open_components(Registry())
+    components = open_components(Registry(), sandbox=sandbox)
     pins = revision(task, components.hasher)
     spec = trial_spec(task.suite, task, pins, loaded)
     task_id = task.id
@@ -136,14 +149,14 @@ def grade_trial(
         raise RuntimeUnavailable(f"task {task_id}: {reason}")
     with (
         scratch_folder(components) as scratch,
-        tempfile.TemporaryDirectory(prefix="assay-artifacts-") as artifacts,
+        temporary_folder("artifacts") as artifacts,
     ):
         run = WorkerFactory(
             tasks={task_id: task},
             candidates={(task_id, loaded.id): loaded},
             runtimes=runtimes,
             scratch=scratch,
-            artifacts=Path(artifacts),
+            artifacts=artifacts,
             hasher=components.hasher.contract,
             copier=components.copier.name,
             sandbox=components.sandbox.name,
@@ -152,7 +165,11 @@ def grade_trial(
         if probe.verdict.status is VerdictStatus.INVALID:
             reasons = ", ".join(reason.value for reason in probe.verdict.reasons)
             raise Ungradable(f"task {task_id}: {reasons}: {probe.error}")
-        return run(spec)
+        references = reference_runs({task_id: task}, [spec], lambda specs: map(run, specs))
+        for found in references.values():
+            if found.failed is not None:
+                raise Ungradable(f"task {task_id}: {found.failed.error}")
+        return run(under_references(spec, references))
 
 
 def _one_candidate(

@@ -6,17 +6,19 @@ holds the prepared runtime, so that every worker of a run uses the same one.
 
 from __future__ import annotations
 
+import tempfile
 import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from assay.api import (
     Candidate,
     Copier,
     Hasher,
     HostIds,
+    Limits,
     Prepared,
     Runtime,
     RunTrial,
@@ -25,10 +27,14 @@ from assay.api import (
     TrialRecord,
     TrialSpec,
 )
+from assay.api.files import open_root, opened, read_file
 from assay.baseline import BASELINE
 from assay.benchmark import BenchmarkTask
+from assay.fixture_repository import commit_date, repository_files
 from assay.ledger import ArtifactFolder
+from assay.metering import MeteredSandbox
 from assay.plugins import Registry
+from assay.reference import measured, reference_id
 from assay.store import Store, default_store_root
 from assay.tree import tree_manifest
 from assay.trial import PreparedTask, TrialHost, run_trial
@@ -119,15 +125,41 @@ def prepare_task(
         benchmark,
         _prepared(components, benchmark.fixture),
         None if benchmark.hidden is None else _prepared(components, benchmark.hidden),
+        _repository(components, benchmark) if benchmark.task.git else None,
         runtime,
         {grader_id: grader for grader_id, (grader, _) in graders.items()},
         {grader_id: options for grader_id, (_, options) in graders.items()},
     )
 
 
+def _under(limits: Limits | None, prepared: PreparedTask) -> PreparedTask:
+    """The task with limits of a reference run, if there are any, in place of its own."""
+    if limits is None:
+        return prepared
+    benchmark = prepared.benchmark
+    return evolve(prepared, benchmark=evolve(benchmark, task=evolve(benchmark.task, limits=limits)))
+
+
 def _prepared(components: Components, folder: str) -> Prepared:
     manifest = tree_manifest(folder, components.hasher)
     return components.copier.prepare(folder, manifest, components.store)
+
+
+def _repository(components: Components, benchmark: BenchmarkTask) -> Prepared:
+    """The fixture's repository, in the store; it has the same digest on every host."""
+    manifest = tree_manifest(benchmark.fixture, components.hasher)
+    with opened(open_root(benchmark.fixture)) as root:
+        files = repository_files(
+            manifest,
+            lambda entry: read_file(root, entry.path, entry.size),
+            commit_date(benchmark.task),
+        )
+    with tempfile.TemporaryDirectory(prefix="assay-repository-") as folder:
+        for path, content in files.items():
+            place = Path(folder, path)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(content)
+        return _prepared(components, folder)
 
 
 @frozen
@@ -163,10 +195,15 @@ class WorkerFactory:
                 prepared[spec.task] = prepare_task(
                     components, self.tasks[spec.task], self.runtimes[spec.task]
                 )
-            task = prepared[spec.task]
-            candidate = (
-                None if spec.candidate == BASELINE else self.candidates[spec.task, spec.candidate]
-            )
-            return run_trial(host, task, candidate, spec)
+            task = _under(spec.limits, prepared[spec.task])
+            if spec.candidate == BASELINE:
+                return run_trial(host, task, None, spec)
+            gold = {reference_id(item.id): item for item in task.benchmark.references}
+            if spec.candidate in gold:
+                meter = MeteredSandbox(host.sandbox)
+                metered = evolve(host, sandbox=meter)
+                record = run_trial(metered, task, gold[spec.candidate], spec)
+                return measured(record, task.benchmark, meter)
+            return run_trial(host, task, self.candidates[spec.task, spec.candidate], spec)
 
         return run

@@ -65,6 +65,9 @@ def _run() -> dict[str, Any]:
             "type": "object",
             "additionalProperties": {"type": "object", "additionalProperties": _COUNT},
         },
+        "folders": _closed(reaped=_COUNT, created=_COUNT, removed=_COUNT),
+        "evicted": _COUNT,
+        "leaks": _TEXTS,
         "interrupted": {"type": "boolean"},
         "copier_fallback": _closed(asked=_TEXT, reason=_TEXT),
     }
@@ -88,6 +91,28 @@ def _check_output() -> dict[str, Any]:
     unmet = _closed(task=_TEXT, candidate=_TEXT, expected=expected, measured=measured)
     return _document(
         "check-output", exit_code=_CODE, trials=_COUNT, unmet=_list(unmet), skipped=_SKIPPED
+    )
+
+
+def _clean_output() -> dict[str, Any]:
+    folder = _closed(
+        name=_TEXT,
+        kind=_TEXT,
+        fate={"enum": ["removed", "removable", "in-use", "young", "stuck", "foreign"]},
+        why=_TEXT,
+    )
+    evicted = _closed(
+        kind={"enum": ["tree", "blob", "note", "unfinished"]},
+        name=_TEXT,
+        bytes=_COUNT,
+        fate={"enum": ["removed", "removable", "stuck"]},
+    )
+    return _document(
+        "clean-output",
+        exit_code=_CODE,
+        dry_run={"type": "boolean"},
+        folders=_list(folder),
+        store=_closed(bytes=_COUNT, limit=_COUNT, evicted=_list(evicted)),
     )
 
 
@@ -192,6 +217,7 @@ def _plugins_output() -> dict[str, Any]:
 
 OUTPUT_SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
     "check-output": _check_output,
+    "clean-output": _clean_output,
     "doctor-output": _doctor_output,
     "lint-output": _lint_output,
     "lock-output": lambda: _document("lock-output", changed=_TEXTS, exit_code=_CODE),

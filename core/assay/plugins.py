@@ -7,8 +7,11 @@ anything: one name from two distributions is an error that names both.
 
 from __future__ import annotations
 
+import os
+import sys
+from functools import lru_cache
 from importlib.metadata import EntryPoint
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import attrs
 from attrs import frozen
@@ -39,6 +42,9 @@ GROUPS = (
 )
 
 
+_METADATA = (".dist-info", ".egg-info")
+
+
 @frozen
 class PluginInfo:
     """One installed plugin, from its distribution's metadata alone."""
@@ -54,7 +60,7 @@ class Registry:
     """Plugins of this Python environment; reads the metadata once."""
 
     def __init__(self) -> None:
-        self._found: dict[str, list[tuple[PluginInfo, EntryPoint]]] | None = None
+        self._found: _Found | None = None
         self._loaded: dict[tuple[str, str], Any] = {}
 
     def names(self, group: str) -> tuple[str, ...]:
@@ -185,8 +191,36 @@ def _check_api(info: PluginInfo, plugin: Any) -> None:
         raise PluginFailed(info.name, info.distribution, problem)
 
 
-def _scan() -> dict[str, list[tuple[PluginInfo, EntryPoint]]]:
-    found: dict[str, list[tuple[PluginInfo, EntryPoint]]] = {}
+_Found: TypeAlias = dict[str, list[tuple[PluginInfo, EntryPoint]]]
+
+
+def _scan() -> _Found:
+    """Plugins by group; metadata is read again when what is installed on the path changed."""
+    return _read(tuple((folder, _installed_in(folder, _age(folder))) for folder in sys.path))
+
+
+def _age(path: str) -> int:
+    """When something came or went directly beneath a folder for the last time."""
+    try:
+        return os.stat(path or ".").st_mtime_ns
+    except (OSError, ValueError):
+        return -1
+
+
+@lru_cache(maxsize=128)
+def _installed_in(folder: str, age: int) -> tuple[tuple[str, int], ...]:
+    """Names and ages of the metadata folders in a folder, or the age of what is no folder."""
+    try:
+        names = sorted(os.listdir(folder or "."))
+    except (OSError, ValueError):
+        return (("", age),)
+    held = [name for name in names if name.endswith(_METADATA)]
+    return tuple((name, _age(os.path.join(folder, name))) for name in held)
+
+
+@lru_cache(maxsize=1)
+def _read(path: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]) -> _Found:
+    found: _Found = {}
     for name, distribution in installed().items():
         for entry_point in distribution.entry_points:
             if entry_point.group in GROUPS:

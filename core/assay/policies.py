@@ -1,4 +1,4 @@
-"""The rules of a manifest's parts: path patterns, limits, budgets, environment, digests.
+"""The rules of a manifest's parts: path patterns, budgets, environment, digests.
 
 Each function returns the checked part or raises FieldError with the rule it breaks.
 """
@@ -9,15 +9,14 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import attrs
 from attrs import frozen
 
 from assay.api.errors import InvalidInput
-from assay.api.jail import Limits
 from assay.api.paths import UnsafePath, is_ignored, is_slug, relpath
 from assay.api.runtimes import requirements, tool_names
 from assay.api.tasks import AllowRule
 from assay.api.trees import Digest, Op, RelPath
+from assay.instants import is_instant
 from assay.structuring import FieldError, checked, structure_value
 
 __all__ = [
@@ -25,8 +24,8 @@ __all__ = [
     "RuntimeDocument",
     "allow_rules",
     "check_budgets",
+    "check_clock",
     "check_env",
-    "check_limits",
     "check_runtime",
     "digest_text",
     "import_roots",
@@ -50,31 +49,15 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _FIXED_VARIABLES = frozenset(
     {
-        "PATH",
-        "HOME",
-        "TMPDIR",
-        "LANG",
-        "LC_ALL",
-        "TZ",
-        "PYTHONHASHSEED",
-        "PYTHONDONTWRITEBYTECODE",
+        *("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ"),
+        *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "SOURCE_DATE_EPOCH"),
+        "GIT_DISCOVERY_ACROSS_FILESYSTEM",
     }
 )
-_RESERVED_PREFIXES = ("LD_", "ASSAY_")
+_RESERVED_PREFIXES = ("LD_", "ASSAY_", "PYTHON", "XDG_", "FAKETIME")
+"""What decides where code, settings and the time come from."""
 _MAX_VALUE = 4096
 _MAX_BUDGET = 10**12
-_MOST = Limits(
-    wall=86_400.0,
-    cpu=86_400,
-    memory=1024**4,
-    address_space=16 * 1024**4,
-    processes=32_768,
-    file_size=1024**4,
-    open_files=65_536,
-    output=1024**3,
-    tmp=1024**4,
-)
-"""The largest limits that a task may ask for."""
 
 
 @frozen
@@ -91,6 +74,7 @@ class RuntimeDocument:
     node: int = 0
     requirements: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
+    faketime: bool = False
 
 
 def slug_text(text: str) -> str:
@@ -172,17 +156,6 @@ def _pattern(text: str) -> str:
     return path
 
 
-def check_limits(limits: Limits) -> Limits:
-    """Limits that are positive and not absurd; `address_space` 0 means no bound."""
-    for field in attrs.fields(Limits):
-        value, most = getattr(limits, field.name), getattr(_MOST, field.name)
-        if field.name == "address_space" and value == 0:
-            continue
-        if not 0 < value <= most:
-            raise FieldError(f"must be more than 0 and at most {most:.0f}", (field.name,))
-    return limits
-
-
 def check_budgets(budgets: Mapping[str, int]) -> Mapping[str, int]:
     """Named counts that an agent may use up."""
     for name, value in budgets.items():
@@ -203,6 +176,13 @@ def check_env(env: Mapping[str, str]) -> Mapping[str, str]:
         if len(value.encode()) > _MAX_VALUE or not (value.isprintable() or not value):
             raise FieldError(f"must be one line of at most {_MAX_VALUE} bytes", (name,))
     return dict(sorted(env.items()))
+
+
+def check_clock(clock: str | None) -> str | None:
+    """The instant that jailed code is told, or None for the host's."""
+    if clock is not None and not is_instant(clock):
+        raise FieldError("must be a time from 1970 on, in UTC, as 2026-01-31T09:30:00Z")
+    return clock
 
 
 def check_runtime(runtime: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -11,18 +11,22 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from assay.jails import Jails
 
 __all__ = ["jail"]
 
 
 @pytest.fixture(scope="session")
-def jail() -> Jails:
+def jail() -> Iterator[Jails]:
     """Call it with a program and its arguments; `profile`, `files` and limits by name."""
     from assay.api import Unavailable
     from assay.jails import Jails
 
     try:
-        return Jails()
+        jails = Jails()
     except Unavailable as missing:
         pytest.fail(str(missing), pytrace=False)
+    with jails:
+        yield jails

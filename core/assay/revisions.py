@@ -35,7 +35,7 @@ def task_document(task: Task) -> dict[str, Any]:
         "allow": [_allow(rule) for rule in task.allow],
         "protect": list(task.protect),
         "baseline": {key: result.value for key, result in task.baseline.items()},
-        "limits": attrs.asdict(task.limits),
+        "limits": _limits(task),
         "budgets": dict(task.budgets),
         "evidence": task.evidence.value,
         "runtime": dict(task.runtime),
@@ -63,6 +63,13 @@ def task_digest(
             "grader_data": dict(grader_data or {}),
         }
     )
+
+
+def _limits(task: Task) -> dict[str, Any]:
+    scale = {}
+    if task.scale is not None:
+        scale = {"scale": task.scale.reference, "factor": task.scale.factor}
+    return {**attrs.asdict(task.limits), **scale}
 
 
 def _grader(spec: GraderSpec) -> dict[str, Any]:

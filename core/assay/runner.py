@@ -6,11 +6,8 @@ records what was not graded as `invalid(cancelled)` and still writes the report.
 
 from __future__ import annotations
 
-import os
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,17 +23,20 @@ from assay.api import (
     Verdict,
     VerdictStatus,
 )
-from assay.api.files import remove_tree
 from assay.baseline import BASELINE
 from assay.canonical import digest_json
-from assay.host import Components, WorkerFactory, mountable, reachable
+from assay.eviction import StoreLimits, evict, store_limits
+from assay.host import Components, WorkerFactory
 from assay.identity import environment, environment_digest
 from assay.interruption import Interruption, interruptible
 from assay.ledger import ARTIFACTS, REPORT, RUN, Ledger, create_run_folder, write_json
+from assay.leftovers import Fate, sweep
 from assay.plan import Plan
+from assay.reference import References, reference_runs, references_json, under_references
 from assay.results import build_report, results_digest
+from assay.scratch import run_folders, scratch_places
 
-__all__ = ["Observer", "RunResult", "baseline_spec", "execute", "scratch_folder"]
+__all__ = ["Observer", "RunResult", "baseline_spec", "execute"]
 
 
 class Observer(Protocol):
@@ -49,12 +49,16 @@ class Observer(Protocol):
 
 @frozen
 class RunResult:
-    """A finished run; `records` in the order of results, `signal` what broke it off."""
+    """A finished run; `records` in the order of results, `signal` what broke it off.
+
+    `leaks` are names of temporary folders that the run could not remove.
+    """
 
     folder: Path
     report: dict[str, Any] = field(repr=False)
     records: tuple[TrialRecord, ...] = field(repr=False)
     signal: int | None = None
+    leaks: tuple[str, ...] = ()
 
 
 def execute(
@@ -80,6 +84,7 @@ def _execute(
     executor: str,
     interruption: Interruption,
 ) -> RunResult:
+    limits = store_limits()
     create_run_folder(folder)
     started = time.time()
     identity = _identity(plan, components)
@@ -101,12 +106,13 @@ def _execute(
             "reason": components.fallback.reason,
         }
     write_json(folder, RUN, about)
-    with scratch_folder(components) as scratch, Ledger(folder) as ledger:
+    reaped, evicted = _reap(components, limits)
+    with run_folders(components) as folders, Ledger(folder) as ledger:
         factory = WorkerFactory(
             tasks=plan.tasks,
             candidates=plan.candidates,
             runtimes=plan.runtimes,
-            scratch=scratch,
+            scratch=folders.path,
             artifacts=folder / ARTIFACTS,
             hasher=components.hasher.contract,
             copier=components.copier.name,
@@ -118,8 +124,26 @@ def _execute(
         try:
             interruption.watch(pool)
             observer.started(len(plan.specs))
-            baseline = {record.spec.task: record for record in _guarded(pool, _baselines(plan))}
-            records = _trials(plan, pool, baseline, ledger, observer)
+
+            def counted(specs: list[TrialSpec]) -> Iterator[TrialRecord]:
+                for record in _guarded(pool, specs):
+                    folders.count(record)
+                    yield record
+
+            baseline = {record.spec.task: record for record in counted(_baselines(plan))}
+            unsound = _unsound(baseline)
+            references = reference_runs(
+                plan.tasks,
+                [spec for task, spec in _first(plan).items() if task not in unsound],
+                counted,
+            )
+            unsound |= {
+                task: found.failed for task, found in references.items() if found.failed is not None
+            }
+            diagnostic = components.sandbox.capabilities().diagnostic
+            records = _trials(plan, pool, unsound, references, ledger, observer, diagnostic)
+            for record in records:
+                folders.count(record)
         finally:
             pool.close()
     report = build_report(plan, records, baseline, identity)
@@ -130,6 +154,7 @@ def _execute(
         {
             **about,
             "results_digest": results_digest(report),
+            "limits": references_json(references),
             "finished": int(time.time()),
             "milliseconds": {
                 f"{record.spec.task}/{record.spec.candidate}/{record.spec.attempt}": {
@@ -137,10 +162,28 @@ def _execute(
                 }
                 for record in records
             },
+            "folders": {
+                "reaped": reaped,
+                "created": folders.created,
+                "removed": folders.removed,
+            },
+            "evicted": evicted,
+            "leaks": list(folders.leaks),
             "interrupted": interruption.number is not None,
         },
     )
-    return RunResult(folder, report, records, interruption.number)
+    return RunResult(folder, report, records, interruption.number, folders.leaks)
+
+
+def _reap(components: Components, limits: StoreLimits) -> tuple[int, int]:
+    """Remove what killed runs left, and what the store no longer needs; how many of each."""
+    root = components.store.root
+    found = sweep(scratch_places(root))
+    kept = evict(root, limits)
+    return (
+        sum(item.fate is Fate.REMOVED for item in found),
+        sum(item.fate is Fate.REMOVED for item in kept),
+    )
 
 
 def _identity(plan: Plan, components: Components) -> dict[str, Any]:
@@ -163,6 +206,7 @@ def _identity(plan: Plan, components: Components) -> dict[str, Any]:
                 "mode": capabilities.mode,
                 "layers": capabilities.layers,
                 "versions": capabilities.versions,
+                **({"diagnostic": note} if (note := capabilities.diagnostic) else {}),
             },
             "runtimes": {
                 task_id: {"digest": runtime.digest, "versions": runtime.versions}
@@ -183,9 +227,22 @@ def _identity(plan: Plan, components: Components) -> dict[str, Any]:
     }
 
 
-def _baselines(plan: Plan) -> list[TrialSpec]:
+def _first(plan: Plan) -> dict[str, TrialSpec]:
     first = {spec.task: spec for spec in reversed(plan.specs)}
-    return [baseline_spec(first[task_id]) for task_id in sorted(first)]
+    return dict(sorted(first.items()))
+
+
+def _baselines(plan: Plan) -> list[TrialSpec]:
+    return [baseline_spec(spec) for spec in _first(plan).values()]
+
+
+def _unsound(baseline: Mapping[str, TrialRecord]) -> dict[str, TrialRecord]:
+    """Records that keep their tasks from being graded."""
+    return {
+        task: evolve(record, error=f"baseline: {record.error}")
+        for task, record in baseline.items()
+        if record.verdict.status is VerdictStatus.INVALID
+    }
 
 
 def baseline_spec(spec: TrialSpec) -> TrialSpec:
@@ -196,25 +253,25 @@ def baseline_spec(spec: TrialSpec) -> TrialSpec:
 def _trials(
     plan: Plan,
     pool: Pool,
-    baseline: Mapping[str, TrialRecord],
+    unsound: Mapping[str, TrialRecord],
+    references: Mapping[str, References],
     ledger: Ledger,
     observer: Observer,
+    diagnostic: str,
 ) -> tuple[TrialRecord, ...]:
-    sound = {
-        task_id
-        for task_id, record in baseline.items()
-        if record.verdict.status is not VerdictStatus.INVALID
-    }
     done: list[TrialRecord] = []
 
     def keep(record: TrialRecord) -> None:
-        done.append(ledger.append(record))
+        # Also of trials that never came to a jail.
+        verdict = evolve(record.verdict, diagnostic=diagnostic)
+        done.append(ledger.append(evolve(record, verdict=verdict)))
         observer.finished(done[-1])
 
     for spec in plan.specs:
-        if spec.task not in sound:
-            keep(_without_baseline(spec, baseline[spec.task]))
-    for record in _guarded(pool, [spec for spec in plan.specs if spec.task in sound]):
+        if spec.task in unsound:
+            keep(_ungraded(spec, unsound[spec.task]))
+    sound = [under_references(spec, references) for spec in plan.specs if spec.task not in unsound]
+    for record in _guarded(pool, sound):
         keep(record)
     return tuple(sorted(done, key=lambda record: record.spec.key))
 
@@ -227,7 +284,7 @@ def _guarded(pool: Pool, specs: list[TrialSpec]) -> Iterator[TrialRecord]:
         yield record
 
 
-def _without_baseline(spec: TrialSpec, probe: TrialRecord) -> TrialRecord:
+def _ungraded(spec: TrialSpec, probe: TrialRecord) -> TrialRecord:
     verdict = Verdict(
         VerdictStatus.INVALID, probe.verdict.reasons, Trust.UNGUARDED, probe.verdict.decided_by
     )
@@ -238,30 +295,6 @@ def _without_baseline(spec: TrialSpec, probe: TrialRecord) -> TrialRecord:
         source_after=probe.source_after,
         leaks=probe.leaks,
         workspace_removed=probe.workspace_removed,
-        error=f"baseline: {probe.error}",
+        error=probe.error,
         retryable=probe.retryable,
     )
-
-
-@contextmanager
-def scratch_folder(components: Components) -> Iterator[str]:
-    """A new folder for workspaces, removed on leaving whatever happened.
-
-    It is in the temporary folder, or beside the store where jails can't get into the
-    temporary folder (one below a private home, say).
-    """
-    ids = components.sandbox.capabilities().ids
-    place = Path(tempfile.gettempdir())
-    if not mountable(place) or (ids is not None and not reachable(place, ids)):
-        place = components.store.root
-    folder = Path(tempfile.mkdtemp(prefix="assay-run-", dir=place))
-    # The jail's user must pass through to its workspace, but can't list what is beside it.
-    folder.chmod(0o711)
-    try:
-        yield str(folder)
-    finally:
-        parent = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            remove_tree(parent, folder.name)
-        finally:
-            os.close(parent)

@@ -22,6 +22,8 @@ from assay.api.runtimes import REQUIREMENT_PATTERN, TOOL_PATTERN
 from assay.api.tasks import VerdictStatus
 from assay.api.trust import Trust
 from assay.candidate_manifest import CandidateDocument
+from assay.instants import INSTANT_PATTERN
+from assay.limits import LimitsDocument
 from assay.manifests import SCHEMA, TaskDocument
 from assay.output_schemas import OUTPUT_SCHEMAS
 from assay.policies import OP_NAMES, RuntimeDocument
@@ -33,6 +35,8 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _SLUG = {"type": "string", "pattern": "^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$"}
 _DIGEST = {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
 _TEXT = {"type": "string", "minLength": 1}
+_FACTOR = {"type": "number", "minimum": 1, "maximum": 1000}
+_NULL = {"type": "null"}
 _VERSION = {"const": SCHEMA}
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
@@ -99,11 +103,19 @@ def _task() -> dict[str, Any]:
         category=_SLUG,
         prompt=_TEXT,
         fixture=_TEXT,
+        clock={"anyOf": [{"type": "string", "pattern": f"^{INSTANT_PATTERN}$"}, {"type": "null"}]},
         allow={"type": "array", "items": {"anyOf": [_TEXT, rule]}},
+        limits=_limits(),
         runtime=_runtime(),
     )
     _with(document["properties"]["graders"]["items"], id=_SLUG, use=_TEXT)
     return document
+
+
+def _limits() -> dict[str, Any]:
+    fixed = _with(_object(LimitsDocument), scale=_NULL, factor=_NULL)
+    scaled = _with(_object(LimitsDocument), scale={"const": "gold"}, factor=_FACTOR)
+    return {"anyOf": [fixed, {**scaled, "required": ["scale", "factor"]}]}
 
 
 def _runtime() -> dict[str, Any]:

@@ -12,14 +12,14 @@ import contextlib
 import os
 import shutil
 import stat
-import tempfile
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from threading import Lock
 
-from assay.api.errors import CopyFailed, UsageError
-from assay.api.files import copy_fault, opened, remove_tree
+from assay.api.errors import CleanupFailed, CopyFailed, UsageError
+from assay.api.files import copy_fault
+from assay.api.folders import MarkedFolder
 from assay.api.paths import is_slug
 
 __all__ = ["builtin_folder", "builtin_names", "without_links"]
@@ -75,11 +75,11 @@ def _is_linked(path: Path) -> bool:
 
 def _private_copy(folder: Path) -> Path:
     try:
-        parent = Path(tempfile.mkdtemp(prefix="assay-suite-"))
+        parent = MarkedFolder.make("suite")
         atexit.register(_remove, parent, os.getpid())
         # What an interpreter left beside installed sources is no part of the suite.
         return shutil.copytree(
-            folder, parent / folder.name, ignore=shutil.ignore_patterns("__pycache__")
+            folder, parent.path / folder.name, ignore=shutil.ignore_patterns("__pycache__")
         )
     except shutil.Error as error:
         raise CopyFailed(f"suite {folder.name}: not every file could be copied") from error
@@ -87,11 +87,8 @@ def _private_copy(folder: Path) -> Path:
         raise copy_fault(error, f"suite {folder.name}") from error
 
 
-def _remove(folder: Path, owner: int) -> None:
+def _remove(folder: MarkedFolder, owner: int) -> None:
     # A forked child inherits what is to be done at exit, but not the folder.
-    if os.getpid() != owner:
-        return
-    with contextlib.suppress(OSError):
-        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-        with opened(os.open(folder.parent, flags)) as parent:
-            remove_tree(parent, folder.name)
+    if os.getpid() == owner:
+        with contextlib.suppress(CleanupFailed):
+            folder.remove()

@@ -17,7 +17,14 @@ from assay.api.errors import AssayError, InvalidInput, ManifestError, PluginFail
 from assay.api.graders import Grader
 from assay.api.paths import is_slug, printable, slug
 from assay.api.running import SuiteFiles
-from assay.api.tasks import Candidate, GraderSpec, SuiteHeader, Task, TaskPins
+from assay.api.tasks import (
+    Candidate,
+    GraderSpec,
+    SuiteHeader,
+    Task,
+    TaskPins,
+    VerdictStatus,
+)
 from assay.api.trees import RelPath
 from assay.benchmark import BenchmarkTask
 from assay.candidate_files import read_candidates
@@ -88,13 +95,31 @@ class Suite:
             _check_task_pin(task, pins)
         if check_graders:
             self._check_graders(task, file)
-        suite = self._declared.id if self._declared else _id_of(self._files.name)
-        return BenchmarkTask(task=task, suite=suite, fixture=fixture, hidden=hidden, pins=pins)
+        return BenchmarkTask(
+            task=task,
+            suite=self._declared.id if self._declared else _id_of(self._files.name),
+            fixture=fixture,
+            hidden=hidden,
+            pins=pins,
+            references=() if task.scale is None else self._references(task, file),
+        )
 
     def candidates(self, task_id: str) -> tuple[Candidate, ...]:
         """The calibration candidates of a task, in id order."""
         slug(task_id, "task id")
         return read_candidates(self._files, task_id)
+
+    def _references(self, task: Task, file: str) -> tuple[Candidate, ...]:
+        """What scales the task's limits: every candidate that must be accepted."""
+        found = tuple(
+            candidate
+            for candidate in self.candidates(task.id)
+            if candidate.expect is not None and candidate.expect.verdict is VerdictStatus.ACCEPTED
+        )
+        if not found:
+            rule = "needs a calibration candidate that is expected to be accepted"
+            raise ManifestError(file, "limits.scale", rule)
+        return found
 
     def _folder(self, file: str, task: Task, field: str, path: RelPath) -> str:
         folder = self._files.host_folder(RelPath(f"{task.id}/{path}"))

@@ -23,11 +23,9 @@ from assay.api import (
     Contaminated,
     Copier,
     CopyFailed,
-    CopyMismatch,
     Digest,
     Edits,
     Facts,
-    Fault,
     Grader,
     GraderSpec,
     Hasher,
@@ -42,7 +40,6 @@ from assay.api import (
     TreeManifest,
     TrialRecord,
     TrialSpec,
-    Unavailable,
     Workspace,
 )
 from assay.api.changes import compare, edited_manifest
@@ -53,7 +50,7 @@ from assay.boundary import judge, permitted_edits
 from assay.candidates import edits as read_edits
 from assay.claims import check as check_claims
 from assay.decide import decide
-from assay.draft import Draft
+from assay.draft import Draft, grader_timing
 from assay.fixtures import UNREADABLE, SourceGuard, leave
 from assay.grading import GradingContext
 from assay.grading_trees import GradingTrees
@@ -70,6 +67,7 @@ class PreparedTask:
     benchmark: BenchmarkTask
     prepared: Prepared
     hidden: Prepared | None
+    repository: Prepared | None
     runtime: Runtime
     graders: Mapping[str, Grader]
     options: Mapping[str, Any]
@@ -106,20 +104,14 @@ def run_trial(
     except CandidateMalformed as error:
         draft.rejected |= {error.reason}
         draft.error = error.rule
-    except Fault as error:
-        draft.fail(error.reason, error, retryable=error.retryable)
-    except Unavailable as error:
-        draft.fail(Reason.SANDBOX_UNAVAILABLE, error)
     except Contaminated as error:
         draft.source_after = Digest(error.after)
         draft.fail(Reason.SOURCE_CONTAMINATED, error)
-    except CopyMismatch as error:
-        draft.fail(Reason.COPY_FAILED, error)
     except Exception as error:
-        draft.fail(Reason.ENVIRONMENT_FAILED, error)
+        draft.blame(error)
     finally:
         _leave(draft, guard, workspace)
-    return _record(task, draft, candidate)
+    return _record(host, task, draft, candidate)
 
 
 def _guard(host: TrialHost, task: PreparedTask, spec: TrialSpec) -> SourceGuard:
@@ -161,7 +153,8 @@ def _measure_all(
     with draft.stage("grading"):
         for grader in task.benchmark.task.graders:
             context = _context(host, task, trees, changes, expected, grader)
-            draft.facts += (measure(task.graders[grader.id], context),)
+            with draft.timed(grader_timing(grader.id)):
+                draft.facts += (measure(task.graders[grader.id], context),)
     if candidate is not None:
         with draft.stage("claims"):
             draft.claims = check_claims(task.benchmark.task, candidate, draft.facts)
@@ -206,6 +199,7 @@ def _context(
         trees=trees,
         fixture_trees=trees.of_trusted(task.prepared),
         hidden_trees=None if task.hidden is None else trees.of_trusted(task.hidden),
+        repository=None if task.repository is None else trees.of_trusted(task.repository),
         fixture_source=stored_path(host.store, task.prepared.manifest),
         hidden_source=None if hidden is None else stored_path(host.store, hidden),
     )
@@ -222,6 +216,7 @@ def stored_path(store: Store, manifest: TreeManifest) -> str:
 def _leave(draft: Draft, guard: SourceGuard | None, opened: list[Workspace]) -> None:
     """Check the source, remove the workspaces; each step runs whatever the others raised."""
     draft.stages["leave"] = StageStatus.PASSED
+    draft.workspaces = len(opened)
     started = time.monotonic()
     removals = [partial(_remove, draft, workspace) for workspace in opened]
     try:
@@ -250,7 +245,9 @@ def _remove(draft: Draft, workspace: Workspace) -> None:
         draft.leaks += (error.temp_id,)
 
 
-def _record(task: PreparedTask, draft: Draft, candidate: Candidate | None) -> TrialRecord:
+def _record(
+    host: TrialHost, task: PreparedTask, draft: Draft, candidate: Candidate | None
+) -> TrialRecord:
     if candidate is None:
         verdict = baseline_verdict(task.benchmark.task, draft)
     else:
@@ -261,6 +258,7 @@ def _record(task: PreparedTask, draft: Draft, candidate: Candidate | None) -> Tr
             claims=draft.claims,
             candidate_reasons=draft.rejected,
             invalid=draft.invalid,
+            diagnostic=host.sandbox.capabilities().diagnostic,
         )
     return TrialRecord(
         spec=draft.spec,
@@ -274,6 +272,7 @@ def _record(task: PreparedTask, draft: Draft, candidate: Candidate | None) -> Tr
         source_after=draft.source_after,
         workspace_removed=not draft.leaks,
         leaks=draft.leaks,
+        workspaces=draft.workspaces,
         usage=_usage(draft.facts),
         timings=draft.timings,
         error=draft.error,

@@ -6,14 +6,16 @@ Only what the kernel says about its mounts counts, never a name or a distributio
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 __all__ = ["NoPlace", "Place", "find_place"]
 
 CONTROLLERS = ("memory", "pids")
+COUNTER = "cpuacct"
+"""Where version 1 counts processor time; version 2 does in every group."""
 
 
 @frozen
@@ -21,18 +23,21 @@ class Place:
     """Folders in which the groups of jails are made, one for each hierarchy.
 
     `memory` and `pids` are one folder in version 2. `ours`: they are made when they are needed,
-    and removed when they are empty; else somebody made them for this user.
+    and removed when they are empty; else somebody made them for this user. `processor` is a folder
+    of version 1 that counts processor time, where there is one.
     """
 
     version: int
     memory: Path
     pids: Path
     ours: bool
+    processor: Path | None = None
 
     @property
     def folders(self) -> tuple[Path, ...]:
         """Each folder once."""
-        return tuple(dict.fromkeys((self.memory, self.pids)))
+        counting = () if self.processor is None else (self.processor,)
+        return tuple(dict.fromkeys((self.memory, self.pids, *counting)))
 
 
 @frozen
@@ -66,7 +71,7 @@ def find_place(mountinfo: str, own_groups: str, uid: int) -> Place | NoPlace:
         if not holders.keys() >= set(CONTROLLERS):
             continue
         if version == 1:
-            found = _first_version(holders["memory"], holders["pids"], uid)
+            found = _first_version(holders, uid)
         else:
             found = _second_version(holders["memory"], own_groups, uid)
         if isinstance(found, Place):
@@ -81,20 +86,27 @@ def _mounts(mountinfo: str) -> Iterator[_Mounted]:
         kind, _, options = (*after.split(" "), "", "", "")[:3]
         place = Path(before.split(" ")[4])
         if kind == "cgroup":
-            yield _Mounted(1, place, frozenset(options.split(",")) & set(CONTROLLERS))
+            yield _Mounted(1, place, frozenset(options.split(",")) & {*CONTROLLERS, COUNTER})
         elif kind == "cgroup2":
             yield _Mounted(2, place, _words(place / "cgroup.controllers"))
 
 
-def _first_version(memory: Path, pids: Path, uid: int) -> Place | NoPlace:
+def _first_version(holders: Mapping[str, Path], uid: int) -> Place | NoPlace:
+    memory, pids, counter = holders["memory"], holders["pids"], holders.get(COUNTER)
     if uid == 0:
-        if os.access(memory, os.W_OK) and os.access(pids, os.W_OK):
-            return Place(1, memory / "assay", pids / "assay", True)
-        return NoPlace("version 1 is mounted read-only", "mount -o remount,rw " + str(memory))
-    place = Place(1, memory / f"assay-{uid}", pids / f"assay-{uid}", False)
+        if not os.access(memory, os.W_OK) or not os.access(pids, os.W_OK):
+            return NoPlace("version 1 is mounted read-only", f"mount -o remount,rw {memory}")
+        counts = counter is not None and os.access(counter, os.W_OK)
+        folder = counter / "assay" if counter is not None and counts else None
+        return Place(1, memory / "assay", pids / "assay", True, folder)
+    name = f"assay-{uid}"
+    folder = None if counter is None else counter / name
+    place = Place(1, memory / name, pids / name, False, folder)
+    names = " ".join(str(folder) for folder in place.folders)
+    if folder is not None and not os.access(folder, os.W_OK | os.X_OK):
+        place = evolve(place, processor=None)
     if all(os.access(folder, os.W_OK | os.X_OK) for folder in place.folders):
         return place
-    names = " ".join(str(folder) for folder in place.folders)
     return NoPlace("version 1 belongs to root", f"sudo install -d -o {uid} {names}")
 
 

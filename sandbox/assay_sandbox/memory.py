@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from assay.api import Limits, SandboxFailed
 from assay_sandbox.cgroup_place import NoPlace, Place, find_place
@@ -69,6 +69,10 @@ class MemoryHold(Protocol):
         """Start nsjail, which does nothing before it has its configuration."""
         ...
 
+    def bind_again(self, limits: Limits, room: int) -> bool:
+        """Bound it like `open_hold` before anything runs inside; False where it can't be."""
+        ...
+
     def started(self, nsjail: int, init: int) -> Guard:
         """The jail is up; raises SandboxFailed when it is not bounded as it should be."""
         ...
@@ -93,6 +97,13 @@ class _GroupHold:
         except OSError:
             raise SandboxFailed("limits", "no process starts in a control group") from None
 
+    def bind_again(self, limits: Limits, room: int) -> bool:
+        try:
+            self.group.bind(limits, room + INIT_BYTES)
+        except OSError:
+            return False
+        return True
+
     def started(self, nsjail: int, init: int) -> Guard:
         return self.group
 
@@ -111,6 +122,10 @@ class _ScopeHold:
         """The manager puts it into its scope by itself."""
         return spawn()
 
+    def bind_again(self, limits: Limits, room: int) -> bool:
+        """The manager was told when it started."""
+        return limits == self.limits and room + INIT_BYTES == self.room
+
     def started(self, nsjail: int, init: int) -> Guard:
         group = group_of(init, self.room)
         if group is None or not group.bounds(self.limits):
@@ -121,7 +136,7 @@ class _ScopeHold:
         """The manager removes a scope that is empty."""
 
 
-@frozen
+@define
 class _WatchedHold:
     room: int
     prefix: list[str] = field(factory=list)
@@ -130,6 +145,10 @@ class _WatchedHold:
     def start(self, spawn: Callable[[], Nsjail]) -> Nsjail:
         """There is nothing to put it into."""
         return spawn()
+
+    def bind_again(self, limits: Limits, room: int) -> bool:
+        self.room = room + INIT_BYTES
+        return True
 
     def started(self, nsjail: int, init: int) -> Guard:
         return ResidentMemory(init, self.room)

@@ -8,6 +8,7 @@ got such a number later is ever taken for them.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import stat
@@ -29,41 +30,54 @@ class Note:
     """The note of one jail; without a folder for it, nothing is written."""
 
     def __init__(self) -> None:
-        self._path = notes_folder() / new_name()
-        self._head = BOOT.read_text()
+        self._folder, self._name = notes_folder(), new_name()
+        self._file: int | None = None
 
     def add(self, pid: int) -> None:
         """A process of the jail."""
-        line = f"{self._head}{pid} {start_time(pid)}\n"
+        line = f"{pid} {start_time(pid)}\n"
+        if self._file is None:
+            self._file = self._open()
+            line = boot() + line
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                os.write(self._file, line.encode("ascii"))
+
+    def remove(self) -> None:
+        """The jail is dead; the folder goes with the last note."""
+        if self._file is not None:
+            self.close()
+            with contextlib.suppress(OSError):
+                os.unlink(self._folder / self._name)
+            with contextlib.suppress(OSError):
+                os.rmdir(self._folder)
+
+    def close(self) -> None:
+        """Write no more, and leave it where it is."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _open(self) -> int | None:
         for _ in range(ATTEMPTS):
+            with contextlib.suppress(OSError):
+                os.mkdir(self._folder, 0o700)
+            if self._folder.exists() and not _is_ours(self._folder):
+                return None
             try:
-                self._append(line)
+                return os.open(self._folder / self._name, APPEND, 0o600)
             except FileNotFoundError:
                 # Another jail has just ended, and took the folder away.
                 continue
             except OSError:
-                return
-            self._head = ""
-            return
+                return None
+        return None
 
-    def remove(self) -> None:
-        """The jail is dead; the folder goes with the last note."""
-        if not self._head:
-            with contextlib.suppress(OSError):
-                self._path.unlink(missing_ok=True)
-                self._path.parent.rmdir()
 
-    def _append(self, line: str) -> None:
-        folder = self._path.parent
-        with contextlib.suppress(OSError):
-            folder.mkdir(mode=0o700, exist_ok=True)
-        if folder.exists() and not _is_ours(folder):
-            return
-        descriptor = os.open(self._path, APPEND, 0o600)
-        try:
-            os.write(descriptor, line.encode("ascii"))
-        finally:
-            os.close(descriptor)
+@functools.cache
+def boot() -> str:
+    """The name of this start of the host, as a line."""
+    return BOOT.read_text()
 
 
 def notes_folder() -> Path:
@@ -99,7 +113,7 @@ def _end(path: Path) -> None:
         lines = os.read(descriptor, MOST_BYTES).decode("ascii", "replace").splitlines()
     finally:
         os.close(descriptor)
-    if not lines or lines[0] != BOOT.read_text().strip():
+    if not lines or lines[0] != boot().strip():
         return
     for line in reversed(lines[1:]):
         pid, _, started = line.partition(" ")

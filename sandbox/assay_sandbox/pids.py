@@ -6,6 +6,7 @@ still in use: space of process numbers, process, its start, and a number.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import re
@@ -14,6 +15,7 @@ from pathlib import Path
 __all__ = ["below", "is_orphaned", "namespace", "new_name", "start_time", "written_bytes"]
 
 PROC = Path("/proc")
+MOST_BYTES = 4096
 
 _NAME = re.compile(r"(\d+)\.(\d+)\.(\d+)\.\d+", re.ASCII)
 _numbers = itertools.count(1)
@@ -21,8 +23,16 @@ _numbers = itertools.count(1)
 
 def new_name() -> str:
     """A name for something of this process that nothing had before."""
-    pid = os.getpid()
-    return f"{namespace()}.{pid}.{start_time(pid)}.{next(_numbers)}"
+    return f"{_maker(os.getpid())}.{next(_numbers)}"
+
+
+@functools.cache
+def _maker(pid: int) -> str:
+    return f"{namespace()}.{pid}.{start_time(pid)}"
+
+
+# A number may come again, but not in the life of who had it first.
+os.register_at_fork(after_in_child=_maker.cache_clear)
 
 
 def is_orphaned(name: str) -> bool:
@@ -37,11 +47,17 @@ def is_orphaned(name: str) -> bool:
 def start_time(pid: int) -> int | None:
     """When a process started, in the kernel's ticks since it booted; None when there is none."""
     try:
-        text = (PROC / str(pid) / "stat").read_text(errors="replace")
+        file = os.open(f"{PROC}/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
-    state, *fields = text.rpartition(")")[2].split()
-    return None if state in ("Z", "X") else int(fields[18])
+    try:
+        text = os.read(file, MOST_BYTES)
+    except ProcessLookupError:
+        return None
+    finally:
+        os.close(file)
+    state, *fields = text.rpartition(b")")[2].split()
+    return None if state in (b"Z", b"X") else int(fields[18])
 
 
 def namespace() -> int:

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import select
 import signal
 import threading
 import time
-from collections.abc import Mapping
-
-from attrs import frozen
+from collections.abc import Mapping, Sequence
 
 from assay.api import Limits, Outcome, OutcomeStatus, SandboxFailed
 from assay_sandbox.capture import StreamCapture
 from assay_sandbox.channel import SocketChannel
-from assay_sandbox.guard import Reached, Watch
+from assay_sandbox.guard import Peak, Reached, Watch
 from assay_sandbox.launch import Jail
+from assay_sandbox.records import Record, parse_record
 
-__all__ = ["JailProcess", "Record", "outcome_of", "parse_record"]
+__all__ = ["JailProcess", "outcome_of"]
 
 RECORD_BYTES = 4096
 READ_BYTES = 1 << 16
@@ -33,43 +31,6 @@ GRACE_SECONDS = 5.0
 LEAST_CPU_SHARE = 0.5
 SUPERVISOR = "supervisor"
 
-_DONE = re.compile(
-    rb"done (\d+) (exited|signalled) (\d{1,3}) (\d+\.\d{6}) (\d+\.\d{6}) (\d+)", re.ASCII
-)
-_FAILED = re.compile(rb"failed (\d+) ([a-z]+:[A-Za-z0-9]+)", re.ASCII)
-
-
-@frozen
-class Record:
-    """The init's word on how a command ended; `failed` names the stage that did not work."""
-
-    exit_code: int | None = None
-    signal: int | None = None
-    cpu: float = 0.0
-    wall: float = 0.0
-    peak_memory: int = 0
-    failed: str = ""
-
-
-def parse_record(message: bytes, number: int) -> Record | None:
-    """Read a record of command `number`; None for anything else."""
-    if match := _DONE.fullmatch(message):
-        of, kind, value, cpu, wall, peak = match.groups()
-        if int(of) != number:
-            return None
-        exited = kind == b"exited"
-        return Record(
-            exit_code=int(value) if exited else None,
-            signal=None if exited else int(value),
-            cpu=float(cpu),
-            wall=float(wall),
-            peak_memory=int(peak) * 1024,
-        )
-    if match := _FAILED.fullmatch(message):
-        of, stage = match.groups()
-        return Record(failed=stage.decode("ascii")) if int(of) == number else None
-    return None
-
 
 def outcome_of(
     record: Record,
@@ -77,11 +38,11 @@ def outcome_of(
     limits: Limits,
     stdout: StreamCapture,
     stderr: StreamCapture,
-    peak: int = 0,
+    peaks: Sequence[Peak] = (),
 ) -> Outcome:
     """Put together what the init and the supervisor know.
 
-    `ended_by` is the limit that it was killed for; `peak` the most memory that a guard saw.
+    `ended_by` is the limit that it was killed for; `peaks` what each guard saw.
     """
     enforced: dict[str, str] = {}
     exit_code, number = record.exit_code, record.signal
@@ -113,14 +74,18 @@ def outcome_of(
         stderr=stderr.captured(),
         cpu=record.cpu,
         wall=record.wall,
-        peak_memory=max(record.peak_memory, peak),
+        peak_memory=max(record.peak_memory, *(peak.memory for peak in peaks), 0),
+        processes=max((peak.processes for peak in peaks), default=0),
         enforced_by=enforced,
         detail=record.failed,
     )
 
 
 class JailProcess:
-    """A started command; one thread reads its output and watches its clock."""
+    """A started command; somebody must `watch` it: read its output and look at its clock.
+
+    That is a thread of its own, or the caller itself when it only waits for the outcome.
+    """
 
     def __init__(
         self,
@@ -136,14 +101,20 @@ class JailProcess:
         self._captures = self._streams[streams[0]], self._streams[streams[1]]
         self._channels = dict(channels)
         self._watches = [Watch(guard) for guard in jail.guards]
-        self._peak = 0
+        self._peaks: tuple[Peak, ...] = ()
         self._lock = threading.Lock()
         self._ended_by: Reached | None = None
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._finished = threading.Event()
         self._record: Record | None = None
         self._failure: SandboxFailed | None = None
-        self._thread = threading.Thread(target=self._watch, name="assay-jail", daemon=True)
+        self._watched = False
+        self._thread: threading.Thread | None = None
+
+    def watch_beside(self) -> None:
+        """Watch it in a thread."""
+        self._watched = True
+        self._thread = threading.Thread(target=self.watch, name="assay-jail", daemon=True)
         self._thread.start()
 
     def _capture(self) -> StreamCapture:
@@ -159,15 +130,18 @@ class JailProcess:
 
         Raises SandboxFailed when the jail, not the command, was at fault.
         """
+        if not self._watched:
+            self.watch_beside()
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
         if not self._finished.wait(left):
             self._end(Reached(OutcomeStatus.TIMED_OUT, "deadline", SUPERVISOR))
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
         if self._failure is not None:
             raise self._failure
         assert self._record is not None
         streams = self._captures
-        return outcome_of(self._record, self._ended_by, self._limits, *streams, peak=self._peak)
+        return outcome_of(self._record, self._ended_by, self._limits, *streams, self._peaks)
 
     def kill(self) -> None:
         """Kill the command and all it started; `wait` then says CANCELLED."""
@@ -187,13 +161,19 @@ class JailProcess:
                 self._ended_by = reached
             os.eventfd_write(self._wake, 1)
 
-    def _watch(self) -> None:
+    def watch(self) -> None:
+        """Stay with it to its end; whoever interrupts this ends the jail."""
+        self._watched = True
         try:
             self._follow()
         except (OSError, SandboxFailed) as failure:
             dead = SandboxFailed("run", "the jail is dead")
             self._failure = failure if isinstance(failure, SandboxFailed) else dead
             self._jail.terminate()
+        except BaseException:
+            self._failure = SandboxFailed("run", "it was interrupted")
+            self._jail.terminate()
+            raise
         finally:
             self._conclude()
             for descriptor in self._streams:
@@ -208,7 +188,7 @@ class JailProcess:
         When memory ran out, even the init may be what the kernel took. That is the command's
         doing; the session is over all the same.
         """
-        self._peak = max((watch.guard.peak() for watch in self._watches), default=0)
+        self._peaks = tuple(watch.guard.peak() for watch in self._watches)
         reached = next(filter(None, (watch.guard.reached() for watch in self._watches)), None)
         if reached is None:
             return

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 from assay.api import Limits, OutcomeStatus
-from assay_sandbox.guard import Reached
+from assay_sandbox.guard import Peak, Reached
 from assay_sandbox.pids import below
 
 __all__ = ["ResidentMemory"]
@@ -44,9 +44,9 @@ class ResidentMemory:
             return None
         return Reached(OutcomeStatus.MEMORY_LIMIT, "memory", self.layer)
 
-    def peak(self) -> int:
-        """The most that was measured exactly."""
-        return self._peak
+    def peak(self) -> Peak:
+        """The most memory that was measured exactly."""
+        return Peak(memory=self._peak)
 
 
 def _resident(pid: int) -> int:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from assay.api import Hasher, RuntimeUnavailable, Store, TreeRef
+from assay.api.folders import temporary_folder
 
 __all__ = ["scratch", "store_folder"]
 
@@ -17,11 +16,10 @@ __all__ = ["scratch", "store_folder"]
 @contextlib.contextmanager
 def scratch() -> Iterator[Path]:
     """A new folder that is removed at the end."""
-    root = Path(tempfile.mkdtemp(prefix="assay-runtime-"))
-    try:
+    with temporary_folder("runtime") as folder:
+        root = folder / "content"
+        root.mkdir()
         yield root
-    finally:
-        shutil.rmtree(root)
 
 
 def store_folder(folder: Path, store: Store, hasher: Hasher) -> TreeRef:

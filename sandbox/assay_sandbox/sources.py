@@ -60,10 +60,13 @@ def checked_source(source: str, *, directory: bool) -> str:
     """The real path of a mount's source: no link itself, of its kind, without other mounts."""
     if not source.startswith("/"):
         raise SandboxFailed("mounts", "a mount has no absolute source")
-    path = Path(source)
-    if path.is_symlink():
+    try:
+        mode = os.lstat(source).st_mode
+    except (OSError, ValueError):
+        mode = 0
+    if stat.S_ISLNK(mode):
         raise SandboxFailed("mounts", "a mount's source is a symbolic link")
-    if not (path.is_dir() if directory else path.is_file()):
+    if not (stat.S_ISDIR(mode) if directory else stat.S_ISREG(mode)):
         raise SandboxFailed("mounts", "a mount's source is absent or of another kind")
     real = os.path.realpath(source)
     if any(place != real and inside(place, real) for place in host_mounts()):
@@ -79,6 +82,8 @@ def host_mounts() -> list[str]:
 
 def unescape(field: str) -> str:
     """A path as the kernel escapes it in mountinfo."""
+    if "\\" not in field:
+        return field
     for code in ("\\040", "\\011", "\\012"):
         field = field.replace(code, chr(int(code[1:], 8)))
     return field.replace("\\134", "\\")

@@ -5,20 +5,23 @@ A value is written exactly or refused; nothing is dropped, replaced or interpret
 
 from __future__ import annotations
 
+import re
+
 from assay.api import SandboxFailed
 
 __all__ = ["Message", "quote"]
 
 MAX_TEXT_BYTES = 4096
+_CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
+_NOT_PLAIN = frozenset(range(256)) - frozenset(range(0x20, 0x7F)) | frozenset(b'"')
 
 
 def quote(value: bytes) -> str:
     """A byte string as a quoted literal: all but printable ASCII as three octal digits."""
-    parts = [
-        chr(byte) if 0x20 <= byte < 0x7F and byte not in b'"\\' else f"\\{byte:03o}"
-        for byte in value
-    ]
-    return '"' + "".join(parts) + '"'
+    quoted = value.replace(b"\\", b"\\134")
+    for byte in _NOT_PLAIN.intersection(value):
+        quoted = quoted.replace(bytes((byte,)), b"\\%03o" % byte)
+    return f'"{quoted.decode("ascii")}"'
 
 
 class Message:
@@ -36,7 +39,7 @@ class Message:
             encoded = value.encode("utf-8")
         except UnicodeEncodeError:
             raise SandboxFailed("configuration", f"{name} is not valid UTF-8") from None
-        if any(byte < 0x20 or byte == 0x7F for byte in encoded):
+        if _CONTROL.search(encoded):
             raise SandboxFailed("configuration", f"{name} holds a control character")
         if len(encoded) > MAX_TEXT_BYTES:
             raise SandboxFailed("configuration", f"{name} is longer than {MAX_TEXT_BYTES} bytes")

@@ -42,7 +42,7 @@ bomb = hold.start(lambda: subprocess.Popen(program, env=hold.environment))
 guard = hold.started(bomb.pid, bomb.pid)
 code = bomb.wait()
 reached = guard.reached()
-peak = guard.peak()
+peak = guard.peak().memory
 hold.release()
 print(json.dumps([layer.state, layer.layer, code, reached.limit, reached.layer, peak]))
 """

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from support.cli import assay
-from support.processes import Watched
+from support.processes import Watched, processes_of_session
 from support.tiny import (
     FIXED,
     add_candidate,
@@ -65,6 +65,32 @@ def test_permitted_part_is_graded_without_the_rest(tmp_path: Path) -> None:
     assert [reason.value for reason in verdict.reasons] == ["protected-path-changed"]
 
 
+def test_a_diagnostic_sandbox_is_asked_for_by_name_and_told_everywhere(tmp_path: Path) -> None:
+    note = "system calls are not filtered"
+    suite = make_suite(tmp_path / "suite")
+    add_candidate(suite / "add", "gold", GOLD)
+    folder = tmp_path / "run"
+    finished = assay("run", suite, "--sandbox", "nsjail-unfiltered", "--output", folder)
+    assert finished.code == 0
+    about = json.loads((folder / "run.json").read_text())
+    box = about["identity"]["environment"]["extra"]["sandbox"]
+    assert (box["name"], box["diagnostic"]) == ("nsjail-unfiltered", note)
+    (record,) = map(json.loads, (folder / "trials.jsonl").read_text().splitlines())
+    assert (record["verdict"]["diagnostic"], record["verdict"]["trust"]) == (note, "unguarded")
+    shown = [assay("show", folder).out, assay("show", folder, "1").out]
+    assert all(f"diagnostic: {note}" in text for text in (finished.out, *shown))
+    strict = {**json.loads((suite / "suite.json").read_text()), "require_trust": "tamper-evident"}
+    write_json(suite / "suite.json", strict)
+    graders = [
+        {**spec, "options": {**spec["options"], "mode": "isolated"}}
+        for spec in task_manifest()["graders"]
+    ]
+    write_json(suite / "add/task.json", task_manifest(graders=graders))
+    verdict = grade(load_benchmark_task(suite, "add"), GOLD, sandbox="nsjail-unfiltered")
+    assert verdict.status is VerdictStatus.INVALID
+    assert (verdict.reasons, verdict.diagnostic) == ((Reason.TRUST_TOO_LOW,), note)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interruption_leaves_a_readable_run_and_nothing_else(
     tmp_path: Path, temporary: Path, number: signal.Signals
@@ -86,7 +112,7 @@ def test_interruption_leaves_a_readable_run_and_nothing_else(
     assert process.returncode == (130 if number == signal.SIGINT else 143), err.decode()
     assert b"Traceback" not in err
     assert list(temporary.iterdir()) == []
-    assert Watched(_processes_of_session(process.pid)).all_ended()
+    assert Watched(processes_of_session(process.pid)).all_ended()
     report = json.loads((tmp_path / "run" / "report.json").read_bytes())
     assert report["summary"]["verdicts"] == {"invalid": 3}
     assert report["summary"]["reasons"] == {"cancelled": 3}
@@ -99,19 +125,6 @@ def _wait_for_workspace(temporary: Path, process: subprocess.Popen[bytes]) -> No
     while process.poll() is None and len(seen) < 2:
         seen |= {path.name for path in temporary.glob("assay-run-*/assay-ws-*")}
     assert process.poll() is None
-
-
-def _processes_of_session(session: int) -> set[int]:
-    found = set()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            if int(fields[3]) == session:
-                found.add(int(entry.name))
-    return found
 
 
 def test_contamination_outranks_everything(tmp_path: Path) -> None:

@@ -17,12 +17,10 @@ import pytest
 from support.cgroups import groups_of
 from support.jail import limits, python, runtime, sandbox, session, shell, spec
 from support.processes import Watched, children, descendants, open_descriptors
-from support.supervisor import supervisor
+from support.supervisor import next_start, supervisor
 
 from assay.api import OutcomeStatus, SandboxFailed, UsageError
-from assay_sandbox.cgroup_tree import remove_leftovers
-from assay_sandbox.memory import memory_layer
-from assay_sandbox.notes import end_leftovers, notes_folder
+from assay_sandbox.notes import notes_folder
 from assay_sandbox.session import JailSession
 
 TROUBLE = (
@@ -108,7 +106,7 @@ def test_an_nsjail_that_can_not_be_started_is_a_failure_of_the_sandbox(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "nsjail"
-    monkeypatch.setattr("assay_sandbox.launch.nsjail_program", lambda: str(program))
+    monkeypatch.setattr("assay_sandbox.nsjail_process.nsjail_program", lambda: str(program))
     sandbox()
     for fill in (lambda: None, program.touch):
         fill()
@@ -154,6 +152,22 @@ def test_closing_while_another_thread_waits() -> None:
         jail.close()
         thread.join()
     assert results[0].status is OutcomeStatus.CANCELLED
+
+
+def test_who_is_interrupted_while_waiting_has_no_jail_any_more() -> None:
+    def interrupt() -> None:
+        while len(descendants(os.getpid())) < 3:
+            time.sleep(0.01)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    with session() as jail:
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            jail.run(shell("sleep 600"))
+        thread.join()
+        with pytest.raises(SandboxFailed):
+            jail.run(shell("true"))
 
 
 def test_fifty_time_outs_leave_no_zombie_and_no_descriptor() -> None:
@@ -243,14 +257,6 @@ def only_jail() -> tuple[int, int]:
     return nsjail, init
 
 
-def next_start() -> None:
-    """What another process does before its first jail."""
-    end_leftovers()
-    place = memory_layer().place
-    if place is not None:
-        remove_leftovers(place)
-
-
 def _soon() -> float:
     return time.monotonic() + 30
 
@@ -268,7 +274,7 @@ class _SlowStart(subprocess.Popen[bytes]):
 def test_the_kernel_takes_a_jail_before_its_supervisor_however_busy_the_host_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("assay_sandbox.launch.subprocess.Popen", _SlowStart)
+    monkeypatch.setattr("assay_sandbox.nsjail_process.subprocess.Popen", _SlowStart)
     with session() as jail:
         outcome = jail.run(shell("cat /proc/self/oom_score_adj"))
     assert outcome.stdout.text() == "500\n"

@@ -69,7 +69,7 @@ FULL = written(
     graders=[{"id": "g", "use": "u", "role": "hidden", "options": {"b": [1, "x"], "a": {}}}],
     allow=["src/*.py", {"path": "docs/**", "ops": ["added", "binary", "modify"]}],
     protect=["tests/**"],
-    limits={"wall": 3.5},
+    limits={"wall": 3.5, "scale": "gold", "factor": 4},
     env={"B": "1", "A": "2"},
     budgets={"steps": 9},
 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import functools
+import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -36,13 +38,14 @@ from assay.api import (
     Trust,
     VerdictStatus,
 )
+from assay.api.folders import MARKER
 from assay.candidate_manifest import candidate_digest
 from assay.fixtures import SourceGuard
 from assay.host import Components, open_components, prepare_task
 from assay.ledger import ArtifactFolder
 from assay.plan import revision, trial_spec
 from assay.plugins import Registry
-from assay.runner import scratch_folder
+from assay.scratch import scratch_folder
 from assay.tree import tree_ref
 from assay.trial import TrialHost, run_trial
 
@@ -203,7 +206,7 @@ class Trials(RuleBasedStateMachine):
 
     @invariant()
     def nothing_is_left(self) -> None:
-        assert list(Path(self.host.scratch).iterdir()) == []
+        assert os.listdir(self.host.scratch) == [MARKER]
 
 
 Trials.TestCase.settings = settings(max_examples=10, stateful_step_count=10, deadline=None)
@@ -223,5 +226,47 @@ def test_an_error_in_the_source_check_does_not_keep_the_workspace(
         with pytest.raises(MemoryError):
             trials._run(("passes", "passes"), {"src/calc.py": FIXED.encode()})
         trials.nothing_is_left()
+    finally:
+        trials.teardown()
+
+
+def test_a_workspace_that_stays_busy_is_told_and_changes_no_verdict(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trials = Trials()
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr("assay.api.folders.remove_marked", _is_busy)
+            patch.setattr("time.sleep", lambda _: None)
+            record = trials._run(("passes", "passes"), {"src/calc.py": FIXED.encode()})
+        assert record.verdict.status is VerdictStatus.ACCEPTED
+        assert not record.workspace_removed
+        assert record.workspaces == len(record.leaks) == 1
+        left = set(os.listdir(trials.host.scratch)) - {MARKER}
+        assert left == set(record.leaks)
+    finally:
+        trials.teardown()
+
+
+def _is_busy(*_: object) -> None:
+    raise OSError(errno.EBUSY, "busy")
+
+
+def test_a_copy_that_is_cut_short_and_stays_is_invalid_and_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def is_full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    trials = Trials()
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr("assay.builtin.copier.copy_tree", is_full)
+            patch.setattr("assay.api.folders.remove_marked", _is_busy)
+            patch.setattr("time.sleep", lambda _: None)
+            record = trials._run(("passes", "passes"), {"src/calc.py": FIXED.encode()})
+        assert record.verdict.reasons == (Reason.NO_SPACE,)
+        assert record.facts == ()
+        assert len(record.leaks) == 1
     finally:
         trials.teardown()

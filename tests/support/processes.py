@@ -41,6 +41,20 @@ def open_descriptors() -> set[str]:
     return found
 
 
+def processes_of_session(session: int) -> set[int]:
+    """All processes of a session, by number."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(fields[3]) == session:
+                found.add(int(entry.name))
+    return found
+
+
 class Watched:
     """Processes held by descriptor, so that their numbers can't be reused meanwhile."""
 

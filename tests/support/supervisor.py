@@ -11,6 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from assay.api import JailSpec
+from assay_sandbox.cgroup_tree import remove_leftovers
+from assay_sandbox.memory import memory_layer
+from assay_sandbox.notes import end_leftovers
 
 PROGRAM = """
 import os, pickle, sys, time
@@ -50,3 +53,11 @@ def supervisor(
             yield process, [int(process.stdout.readline()) for _ in sources]
         finally:
             process.kill()
+
+
+def next_start() -> None:
+    """What another process does before its first jail."""
+    end_leftovers()
+    place = memory_layer().place
+    if place is not None:
+        remove_leftovers(place)

@@ -10,6 +10,7 @@ import pytest
 from assay.api import Limits, OutcomeStatus
 from assay_sandbox.cgroup_place import NoPlace, Place, find_place
 from assay_sandbox.cgroups import Group
+from assay_sandbox.guard import Peak
 from assay_sandbox.scopes import scope_command
 
 ROOT, USER = 0, 1000
@@ -26,6 +27,23 @@ def first(root: Path) -> str:
         for name in ("cpu", "memory", "pids")
     ]
     return "\n".join([*lines, f"34 20 0:29 / {root}/unified rw - cgroup2 cgroup2 rw\n"])
+
+
+def test_processor_time_is_counted_where_version_1_can(tmp_path: Path) -> None:
+    mounts = first(tmp_path)
+    (tmp_path / "cpuacct").mkdir()
+    mounts += f"35 20 0:30 / {tmp_path}/cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
+    memory, pids, counter = (tmp_path / name for name in ("memory", "pids", "cpuacct"))
+    place = find_place(mounts, "", ROOT)
+    assert place == Place(1, memory / "assay", pids / "assay", True, counter / "assay")
+    for folder in (memory, pids):
+        (folder / f"assay-{USER}").mkdir()
+    # A user to whom root gave only the other two is bounded all the same.
+    given = find_place(mounts, "", USER)
+    assert given == Place(1, memory / f"assay-{USER}", pids / f"assay-{USER}", False)
+    (counter / "cpuacct.usage").write_text("2500000000\n")
+    assert Group(1, memory, pids, 0, counter=counter).processor_seconds() == 2.5
+    assert Group(1, memory, pids, 0).processor_seconds() is None
 
 
 def second(root: Path, *, gives: str = BOTH, inner: bool = False, busy: bool = False) -> str:
@@ -121,6 +139,8 @@ def test_a_group_of_version_2_is_bounded_counted_and_read(tmp_path: Path) -> Non
         ("memory.events", "low 0\noom 3\noom_kill 2\noom_group_kill 0\n"),
         ("pids.max", "max"),
         ("cgroup.procs", ""),
+        ("pids.peak", "3"),
+        ("cpu.stat", "usage_usec 1500000\nuser_usec 1000000\n"),
     ):
         (folder / name).write_text(text)
     group = Group(2, folder, folder, room=4096)
@@ -133,16 +153,18 @@ def test_a_group_of_version_2_is_bounded_counted_and_read(tmp_path: Path) -> Non
     ]
     assert written == ["12288\n", "0\n", "14\n"]
     assert group.reached() is None
-    assert group.peak() == 0
+    assert group.peak() == Peak()
+    assert group.processor_seconds() == 1.5
     (folder / "memory.peak").write_text("9000")
     (folder / "memory.events").write_text("oom 4\noom_kill 3\n")
     reached = group.reached()
     assert reached is not None
     assert (reached.status, reached.layer) == (OutcomeStatus.MEMORY_LIMIT, "cgroup")
-    assert group.peak() == 9000
+    (folder / "pids.peak").write_text("7")
+    assert group.peak() == Peak(memory=9000, processes=5)
     group.begin(Limits())
     assert group.reached() is None
-    assert group.peak() == 0
+    assert group.peak() == Peak()
 
 
 def test_a_scope_is_asked_for_with_all_of_its_limits() -> None:

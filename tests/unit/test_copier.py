@@ -323,7 +323,7 @@ def test_a_failed_removal_keeps_the_marker_and_can_be_tried_again(
         with pytest.raises(CleanupFailed) as error:
             workspace.close()
     assert error.value.temp_id == home.name
-    assert (home / "assay-workspace").exists()
+    assert (home / "assay-folder.json").exists()
     workspace.close()
     assert os.listdir(scratch) == []
 

@@ -11,6 +11,7 @@ import pytest
 
 from assay.api import CandidateKind, GraderRole, Limits
 from assay.candidate_manifest import CandidateDocument
+from assay.limits import FLOORS, LimitsDocument
 from assay.manifests import TaskDocument
 from assay.policies import OP_NAMES, RuntimeDocument
 from assay.suite_manifest import SuiteDocument
@@ -34,7 +35,7 @@ def rows(page: str) -> dict[str, str]:
         ("suite.md", SuiteDocument),
         ("task.md", TaskDocument),
         ("task.md", RuntimeDocument),
-        ("task.md", Limits),
+        ("task.md", LimitsDocument),
         ("candidate.md", CandidateDocument),
     ],
 )
@@ -62,3 +63,12 @@ def test_complete_examples_are_json(page: str) -> None:
         if block.startswith("{") and "{…}" not in block:
             for line in [block] if block.startswith("{\n") else block.splitlines():
                 json.loads(line)
+
+
+def test_scaled_limits_are_documented_with_their_floors() -> None:
+    found = rows("task.md")
+    for name, floor in FLOORS.items():
+        assert found[f"limits.{name}"].endswith(f"| {floor} |")
+    assert {name for name in found if name.startswith("limits.")} == {
+        f"limits.{name}" for name in FLOORS
+    }

@@ -13,6 +13,7 @@ from assay.api import (
     BoundaryFacts,
     Expectation,
     GraderRole,
+    Limits,
     Reason,
     TestOutcome,
     TrialRecord,
@@ -84,7 +85,8 @@ def test_the_digest_covers_everything_but_the_identity() -> None:
 
 def test_no_time_and_no_usage_enter_the_report() -> None:
     made = record()
-    slow = evolve(made, timings={"grading": 9.5}, usage={"cpu": 3.5}, seq=7)
+    limited = evolve(made.spec, limits=Limits(wall=3.5))
+    slow = evolve(made, timings={"grading": 9.5}, usage={"cpu": 3.5}, seq=7, spec=limited)
     assert build_report(plan([made]), [made], {}, {}) == build_report(plan([slow]), [slow], {}, {})
 
 

@@ -21,7 +21,8 @@ from assay_sandbox.guard import Reached
 from assay_sandbox.layout import Expected
 from assay_sandbox.mounted import check_mounts
 from assay_sandbox.nsjail_log import read_log
-from assay_sandbox.process import Record, outcome_of, parse_record
+from assay_sandbox.process import outcome_of
+from assay_sandbox.records import Record, parse_record
 from assay_sandbox.session import resource_limits
 from assay_sandbox.sources import unescape
 from assay_sandbox.textproto import Message

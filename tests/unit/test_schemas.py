@@ -30,6 +30,7 @@ def test_every_name_gives_a_json_document() -> None:
         "candidate",
         "check-output",
         "claim",
+        "clean-output",
         "doctor-output",
         "lint-output",
         "lock-output",

@@ -181,7 +181,8 @@ class Outcome:
     """What happened to one command, from the init's single record and the supervisor.
 
     `cpu` and `wall` in seconds; `peak_memory` in bytes, of all processes together where the
-    sandbox can tell, else of the largest.
+    sandbox can tell, else of the largest. `processes` is the most that lived at one time, threads
+    included, 0 where the sandbox can't tell.
     `enforced_by` names the layer that enforced each limit that was reached.
     `detail` says what failed when `status` is SETUP_FAILED.
     """
@@ -196,6 +197,7 @@ class Outcome:
     peak_memory: int = 0
     enforced_by: dict[str, str] = field(factory=dict)
     detail: str = ""
+    processes: int = 0
 
 
 @frozen
@@ -204,7 +206,8 @@ class Capabilities:
 
     `layers` maps a layer's name to what is in force (`present`, `absent`, `degraded`) and
     why; it enters the identity. `profiles` says what each profile allows: by its name, rules
-    by theirs, with sizes in bytes.
+    by theirs, with sizes in bytes. `diagnostic` says what is left out on purpose by a sandbox that
+    is only for finding faults; verdicts under it repeat that, and are unguarded.
     """
 
     available: bool
@@ -216,6 +219,7 @@ class Capabilities:
     versions: dict[str, str] = field(factory=dict)
     shared_pid_namespace: bool = True
     profiles: dict[str, dict[str, bool | int]] = field(factory=dict)
+    diagnostic: str = ""
 
 
 @frozen

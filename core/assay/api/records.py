@@ -7,7 +7,7 @@ from enum import Enum
 
 from attrs import field, frozen
 
-from assay.api.jail import Outcome
+from assay.api.jail import Limits, Outcome
 from assay.api.reasons import Reason
 from assay.api.tasks import Claim, GraderRole, VerdictStatus
 from assay.api.trees import BlobRef, ChangeSet, Digest, RelPath, Violation
@@ -116,17 +116,24 @@ class ClaimFacts:
 
 @frozen
 class Verdict:
-    """What the gate decided; `decided_by` is the version of the decision function."""
+    """What the gate decided; `decided_by` is the version of the decision function.
+
+    `diagnostic` says what the jails left out on purpose (`Capabilities.diagnostic`).
+    """
 
     status: VerdictStatus
     reasons: tuple[Reason, ...]
     trust: Trust
     decided_by: str
+    diagnostic: str = ""
 
 
 @frozen
 class TrialSpec:
-    """One trial as pure data without paths: the same spec gives the same result."""
+    """One trial as pure data without paths: the same spec gives the same result.
+
+    `limits` are those that a reference run of the task gave, None for the task's own.
+    """
 
     suite: str
     task: str
@@ -137,6 +144,7 @@ class TrialSpec:
     hidden_digest: Digest | None
     candidate_digest: Digest
     seed: int = 0
+    limits: Limits | None = None
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -161,7 +169,7 @@ class SourceCheck(Enum):
 
 @frozen
 class TrialRecord:
-    """Everything known of one trial. `timings` and `usage` are no part of any digest.
+    """Everything known of one trial. `workspaces`, `timings`, `usage`: no part of any digest.
 
     `error` is one line (ids, digests, rules) when the trial is invalid.
     """
@@ -178,6 +186,8 @@ class TrialRecord:
     source_check: SourceCheck = SourceCheck.FULL
     workspace_removed: bool = True
     leaks: tuple[str, ...] = ()
+    workspaces: int = 0
+    """How many workspaces it made."""
     usage: Mapping[str, float] = field(factory=dict)
     timings: Mapping[str, float] = field(factory=dict)
     error: str = ""

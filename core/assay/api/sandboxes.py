@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from assay.api.jail import (
     Capabilities,
@@ -16,7 +17,7 @@ from assay.api.jail import (
 )
 from assay.api.workspaces import Hasher, Store, Support
 
-__all__ = ["Channel", "ChannelFault", "Process", "Sandbox", "Session"]
+__all__ = ["Channel", "ChannelFault", "Process", "Sandbox", "Session", "Warm"]
 
 
 class ChannelFault(Exception):
@@ -103,4 +104,13 @@ class Sandbox(Protocol):
 
     def mountable(self, mounts: tuple[Mount, ...]) -> Support:
         """Whether a trivial jail starts with these mounts, found out by starting one."""
+        ...
+
+
+@runtime_checkable
+class Warm(Protocol):
+    """A sandbox that can start ahead what every jail needs, and share nothing by it."""
+
+    def warm(self) -> AbstractContextManager[None]:
+        """While it is open, the next jail waits less; at its end nothing of it is left."""
         ...

@@ -23,6 +23,7 @@ __all__ = [
     "Expectation",
     "GraderRole",
     "GraderSpec",
+    "LimitScale",
     "SuiteHeader",
     "Task",
     "TaskPins",
@@ -86,11 +87,23 @@ class GraderSpec:
 
 
 @frozen
+class LimitScale:
+    """Limits follow what a reference run took on the same host, times `factor`.
+
+    `reference` says what is run: `gold` is every candidate that is expected to be accepted.
+    """
+
+    factor: float
+    reference: str = "gold"
+
+
+@frozen
 class Task:
     """One task with every default filled in.
 
     `fixture` and `hidden` are relative to the task's folder. `baseline` maps a grader's id
     to its result on the untouched fixture (all required graders that it leaves out: FAIL).
+    With `scale`, `limits` are the most that the scaled ones may be.
     """
 
     id: str
@@ -116,6 +129,7 @@ class Task:
     version: int = 1
     retired: Mapping[str, Any] | None = None
     require_trust: Trust = Trust.UNGUARDED
+    scale: LimitScale | None = None
 
 
 @frozen

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import NewType
 
@@ -118,12 +118,15 @@ class Stat:
 
 @frozen
 class Scan:
-    """One pass over a tree. `manifest` is None iff something was refused."""
+    """One pass over a tree. `manifest` is None iff something was refused.
+
+    `witness` holds one element for each file, in path order.
+    """
 
     manifest: TreeManifest | None
     refused: tuple[Refused, ...] = ()
     ignored: tuple[str, ...] = ()
-    witness: tuple[Stat, ...] = field(default=(), repr=False)
+    witness: Sequence[Stat] = field(default=(), repr=False)
 
 
 @frozen

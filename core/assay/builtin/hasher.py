@@ -6,14 +6,11 @@ is a new contract with a new name.
 
 from __future__ import annotations
 
-import hashlib
 import re
-import struct
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from assay.api import (
-    Digest,
     Entry,
     EntryKind,
     InvalidInput,
@@ -24,29 +21,15 @@ from assay.api import (
     TreeRef,
     TreeRefused,
 )
+from assay.builtin.names import folded, is_safe
+from assay.builtin.records import HEADER, PREFIX, digest_of, directory_records, file_records
+from assay.builtin.scanning import scan_tree
 from assay.builtin.spliced import SplicedDigest
-from assay.builtin.walk import Walk, folded, is_safe
 
 __all__ = ["TreeHasher"]
 
-_DIGEST_PREFIX = "sha256:"
 _DIGEST = re.compile("sha256:[0-9a-f]{64}")
-
-
-def _field(content: bytes) -> bytes:
-    return struct.pack(">Q", len(content)) + content
-
-
-_HEADER = _field(b"assay-tree-v1")
-_FILE = _field(b"file")
-_DIRECTORY = _field(b"dir")
-_LENGTH = struct.Struct(">Q")
-_NOT_EXECUTABLE = _field(b"0")
-_EXECUTABLE = _field(b"1")
-# A length of 8 and the size; a length of 32 and the digest's bytes.
-_CONTENT = struct.Struct(">QQQ32s")
 _LIMITS = TreeLimits()
-_NO_CONTENT = _field(b"") + _field(b"") + _field(b"")
 
 
 class TreeHasher:
@@ -64,17 +47,15 @@ class TreeHasher:
         `collect_refused`; TreeLimit; TreeChanged if a file moves under the reader; NoSpace
         when the process has no descriptor left.
         """
-        walk = Walk(limits)
-        walk.run(root_fd)
-        refused = walk.refused()
+        found = scan_tree(root_fd, limits)
+        refused = found.refusals()
         if refused and not collect_refused:
             raise TreeRefused(refused[0].path, refused[0].kind.value)
-        entries = sorted(walk.entries, key=lambda entry: entry.path)
         return Scan(
-            manifest=None if refused else self._manifest(entries),
+            manifest=None if refused else self._manifest(*found.ordered()),
             refused=refused,
-            ignored=walk.ignored(),
-            witness=tuple(sorted(walk.witness, key=lambda witness: witness.path)),
+            ignored=found.left_out(),
+            witness=found.witness(),
         )
 
     def manifest(self, entries: Iterable[Entry]) -> TreeManifest:
@@ -86,32 +67,36 @@ class TreeHasher:
         # Code point order is the order of the UTF-8 bytes: a RelPath holds no surrogates.
         ordered = sorted(entries, key=lambda entry: entry.path)
         _check(ordered)
-        return self._manifest(ordered)
+        return self._manifest(ordered, _records(ordered))
 
     def index(self, manifest: TreeManifest) -> SplicedDigest:
         """What is needed to digest trees near this one quickly."""
-        return SplicedDigest(manifest, _HEADER, _record)
+        return SplicedDigest(manifest, HEADER, _records)
 
-    def _manifest(self, ordered: Sequence[Entry]) -> TreeManifest:
-        hashed = hashlib.sha256(_HEADER)
-        hashed.update(b"".join(map(_record, ordered)))
-        files = [entry for entry in ordered if entry.kind is EntryKind.FILE]
+    def _manifest(self, ordered: Sequence[Entry], records: Iterable[bytes]) -> TreeManifest:
+        files = [entry.size for entry in ordered if entry.kind is EntryKind.FILE]
         return TreeManifest(
-            ref=TreeRef(self.contract, Digest(_DIGEST_PREFIX + hashed.hexdigest())),
+            ref=TreeRef(self.contract, digest_of(records)),
             entries=tuple(ordered),
             files=len(files),
-            bytes=sum(entry.size for entry in files),
+            bytes=sum(files),
         )
 
 
-def _record(entry: Entry) -> bytes:
-    path = entry.path.encode("utf-8")
-    framed = _LENGTH.pack(len(path)) + path
-    if entry.kind is EntryKind.DIR:
-        return _DIRECTORY + framed + _NO_CONTENT
-    digest = bytes.fromhex(entry.digest[len(_DIGEST_PREFIX) :])
-    executable = _EXECUTABLE if entry.executable else _NOT_EXECUTABLE
-    return _FILE + framed + executable + _CONTENT.pack(8, entry.size, 32, digest)
+def _records(ordered: Sequence[Entry]) -> Iterable[bytes]:
+    files = [entry for entry in ordered if entry.kind is EntryKind.FILE]
+    of_files = iter(
+        file_records(
+            [entry.path for entry in files],
+            [entry.executable for entry in files],
+            [entry.size for entry in files],
+            [entry.digest[len(PREFIX) :] for entry in files],
+        )
+    )
+    of_directories = iter(
+        directory_records(entry.path for entry in ordered if entry.kind is EntryKind.DIR)
+    )
+    return (next(of_files if entry.kind is EntryKind.FILE else of_directories) for entry in ordered)
 
 
 def _check(ordered: Sequence[Entry]) -> None:

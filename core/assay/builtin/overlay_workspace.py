@@ -44,20 +44,20 @@ class TreeDigests:
         self.index = BaseIndex(base)
         self._kept: dict[str, TreeIndex] = {}
 
-    def of(self, walk: UpperWalk, hasher: Hasher) -> TreeRef:
-        """Digest of the merged tree."""
+    def of(self, hidden: list[range], shown: tuple[Entry, ...], hasher: Hasher) -> TreeRef:
+        """Digest of the base without what is hidden, and with what is shown instead."""
         if not isinstance(hasher, IndexingHasher):
-            return self.whole(walk, hasher).ref
+            return self.whole(hidden, shown, hasher).ref
         if hasher.contract not in self._kept:
             self._kept[hasher.contract] = hasher.index(self.index.manifest)
-        return self._kept[hasher.contract].spliced(walk.hidden, walk.entries)
+        return self._kept[hasher.contract].spliced(hidden, shown)
 
-    def whole(self, walk: UpperWalk, hasher: Hasher) -> TreeManifest:
-        """The merged tree itself."""
-        gone = {position for positions in walk.hidden for position in positions}
+    def whole(self, hidden: list[range], shown: tuple[Entry, ...], hasher: Hasher) -> TreeManifest:
+        """That tree itself."""
+        gone = {position for positions in hidden for position in positions}
         entries = self.index.manifest.entries
         kept = (entry for at, entry in enumerate(entries) if at not in gone)
-        return hasher.manifest([*kept, *walk.entries])
+        return hasher.manifest([*kept, *shown])
 
 
 class OverlayWorkspace(TreeWorkspace):
@@ -95,12 +95,12 @@ class OverlayWorkspace(TreeWorkspace):
         return walk
 
     def _change_set(self, walk: UpperWalk, hasher: Hasher) -> ChangeSet:
-        refused, ignored = walk.refused(), walk.ignored()
+        refused, ignored = walk.found.refusals(), walk.found.left_out()
         # Only what the upper layer has something to say about can differ.
         base, result = self._base, None
         if not refused:
-            entries = sorted(walk.entries, key=lambda entry: entry.path)
-            result = TreeManifest(self._digests.of(walk, hasher), tuple(entries), 0, 0)
+            shown = walk.shown()
+            result = TreeManifest(self._digests.of(walk.hidden, shown, hasher), shown, 0, 0)
             positions = sorted({at for hidden in walk.hidden for at in hidden})
             base = evolve(base, entries=tuple(base.entries[at] for at in positions))
         root = self._upper.tree_fd
@@ -146,9 +146,9 @@ class OverlayWorkspace(TreeWorkspace):
 
     def _scanned(self) -> TreeManifest:
         walk = self._walked(_LIMITS)
-        if refused := walk.refused():
+        if refused := walk.found.refusals():
             raise TreeRefused(refused[0].path, refused[0].kind.value)
-        return self._digests.whole(walk, self._hasher)
+        return self._digests.whole(walk.hidden, walk.shown(), self._hasher)
 
     def _apply(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from assay.api import Digest, Entry, TreeManifest, TreeRef
 
@@ -16,19 +16,22 @@ _BLOCK = 256
 
 
 class SplicedDigest:
-    """The digests of trees near one manifest; `record` gives the bytes of an entry."""
+    """The digests of trees near one manifest; `records` gives the bytes of each entry."""
 
     def __init__(
-        self, manifest: TreeManifest, header: bytes, record: Callable[[Entry], bytes]
+        self,
+        manifest: TreeManifest,
+        header: bytes,
+        records: Callable[[Sequence[Entry]], Iterable[bytes]],
     ) -> None:
         self._manifest = manifest
-        self._record = record
+        self._records = records
         self._paths = [entry.path for entry in manifest.entries]
         self._blocks: list[bytes] = []
         self._states = []
         state = hashlib.sha256(header)
         for first in range(0, len(self._paths) or 1, _BLOCK):
-            block = b"".join(map(record, manifest.entries[first : first + _BLOCK]))
+            block = b"".join(records(manifest.entries[first : first + _BLOCK]))
             self._states.append(state.copy())
             self._blocks.append(block)
             state.update(block)
@@ -63,4 +66,5 @@ class SplicedDigest:
         first = number * _BLOCK
         block = self._manifest.entries[first : first + _BLOCK]
         kept = [entry for at, entry in enumerate(block, first) if at not in gone]
-        return b"".join(map(self._record, sorted([*kept, *fresh], key=lambda entry: entry.path)))
+        ordered = sorted([*kept, *fresh], key=lambda entry: entry.path)
+        return b"".join(self._records(ordered))

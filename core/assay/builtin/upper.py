@@ -14,10 +14,11 @@ from collections.abc import Iterable, Iterator
 
 from attrs import define, field
 
-from assay.api import CopyFailed, EntryKind, RefusedKind, RelPath, TreeLimit
-from assay.api.paths import IGNORED_ANYWHERE, IGNORED_AT_ROOT, parent
+from assay.api import CopyFailed, Entry, EntryKind, RelPath, TreeLimit
+from assay.api.paths import parent
 from assay.builtin.base_index import BaseIndex
-from assay.builtin.walk import Walk, folded, name_text, shared_keys
+from assay.builtin.names import are_plain, text, texts
+from assay.builtin.walk import Walk, check_limits
 
 __all__ = ["OPAQUE", "UpperWalk", "is_opaque", "is_whiteout"]
 
@@ -55,14 +56,17 @@ def _attribute(descriptor: int, name: str) -> bytes | None:
 class UpperWalk(Walk):
     """One pass over an upper layer.
 
-    Afterwards `entries` are the entries of the merged tree that the upper layer holds, and
-    `hidden` the positions in the base of what is no longer seen there; all others are as in
-    the base.
+    Afterwards `hidden` are the positions in the base of what is no longer seen there, or is in the
+    upper layer as well; all others are as in the base.
     """
 
     base: BaseIndex = field(kw_only=True)
     hidden: list[range] = field(factory=list, init=False)
     _merged: set[RelPath] = field(factory=set, init=False)
+
+    def shown(self) -> tuple[Entry, ...]:
+        """Entries of the merged tree that the upper layer holds, in path order."""
+        return tuple(self.found.ordered()[0])
 
     def _list(self, fd: int, prefix: str, depth: int) -> Iterator[str]:
         """Take in a directory's files at once; its sub-directories are returned."""
@@ -71,34 +75,30 @@ class UpperWalk(Walk):
         # What the upper layer has nothing to say about is counted without a look at it.
         seen = [self.base.within(prefix)] if merged else []
         gone: list[range] = []
-        found: list[tuple[str, os.DirEntry[str]]] = []
-        with os.scandir(fd) as entries:
-            for entry in entries:
-                name = name_text(entry.name)
+        entries: list[os.DirEntry[str]] = []
+        with os.scandir(fd) as listed:
+            for entry in listed:
+                name = text(entry.name)
                 whiteout = _is_whiteout(entry)
                 if name in lower:
                     del lower[name]
                     replaced = whiteout or not entry.is_dir(follow_symlinks=False)
                     gone += self._hide(RelPath(prefix + name), replaced=replaced)
-                if whiteout:
-                    continue
-                self._count()
-                if name in IGNORED_ANYWHERE or (not prefix and name in IGNORED_AT_ROOT):
-                    self._ignored.append(prefix + name)
-                else:
-                    found.append((name, entry))
-        if (found or lower) and depth > self.limits.depth:
+                if not whiteout:
+                    self._count(1, 0)
+                    entries.append(entry)
+        self._count(
+            sum(map(len, seen)) - sum(map(len, gone)),
+            sum(map(self.base.size, seen)) - sum(map(self.base.size, gone)),
+        )
+        names = texts(entry.name for entry in entries)
+        if not are_plain([*names, *lower], prefix, depth):
+            entries = self._judged(entries, names, prefix, depth, lower)
+        if (entries or lower) and depth > self.limits.depth:
             raise TreeLimit(f"tree is deeper than {self.limits.depth} components")
-        keys = [folded(name) for name, _ in found]
-        below = [folded(name) for name in lower]
-        shared = shared_keys([*keys, *below])
-        for key, name in zip(below, lower, strict=True):
-            if key in shared:
-                self._refuse(prefix + name, RefusedKind.COLLISION)
-        self._keep(seen, gone)
         if self.base.depth > self.limits.depth:
             self._check_depth(prefix, lower)
-        return iter(self._take(fd, prefix, depth, found, keys, shared))
+        return iter(self._taken(fd, prefix, entries))
 
     def _is_merged(self, fd: int, prefix: str) -> bool:
         """Whether the lower tree shows in a directory of the upper layer."""
@@ -126,10 +126,10 @@ class UpperWalk(Walk):
         self.hidden += [itself, beneath] if replaced else [itself]
         return [itself, beneath]
 
-    def _keep(self, seen: list[range], gone: list[range]) -> None:
-        """Count entries of the lower tree that are seen, less those that are not."""
-        self._count(sum(map(len, seen)) - sum(map(len, gone)))
-        self._weigh(sum(map(self.base.size, seen)) - sum(map(self.base.size, gone)))
+    def _count(self, entries: int, content: int) -> None:
+        self.found.seen += entries
+        self.found.content += content
+        check_limits(self.found, self.limits)
 
     def _check_depth(self, prefix: str, names: Iterable[str]) -> None:
         entries = self.base.manifest.entries

@@ -7,42 +7,22 @@ privileges of the process: an entry that its owner could not read is refused for
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
-import re
 import stat
-import sys
-import unicodedata
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from hashlib import sha256
+from itertools import islice
 
 from attrs import define, field, frozen
 
-from assay.api import (
-    Digest,
-    Entry,
-    EntryKind,
-    Refused,
-    RefusedKind,
-    RelPath,
-    Stat,
-    TreeLimit,
-    TreeLimits,
-    UnsafePath,
-    printable,
-    relpath,
-)
-from assay.api.files import DIRECTORY_FLAGS, FILE_FLAGS, special_kind
-from assay.api.paths import IGNORED_ANYWHERE, IGNORED_AT_ROOT
+from assay.api import RefusedKind, RelPath, TreeLimit, TreeLimits, TreeRefused
+from assay.api.files import DIRECTORY_FLAGS, FILE_FLAGS, open_parent, opened, special_kind
 from assay.builtin.big import BIG_FILE, BigFiles, changed, unreadable
+from assay.builtin.found import Found
+from assay.builtin.names import are_plain, folded, is_ignored_name, is_safe, shared, text, texts
 
-__all__ = ["Walk", "folded", "is_safe", "name_text", "shared_keys"]
+__all__ = ["Walk", "check_limits"]
 
-_PLAIN_NAME = re.compile(r"[ -.0-\[\]-~]{0,254}[!-\-0-\[\]-~]")
-"""ASCII without `/`, backslash and control characters, no dot or space at the end."""
-_PLAIN_PATH = 1024
-"""Characters; with four bytes each still within the bytes that a path may have."""
-_PLAIN_DEPTH = 256
 _SPECIAL_BITS = stat.S_ISUID | stat.S_ISGID | stat.S_ISVTX
 _JUDGED = 0o170000 | _SPECIAL_BITS | stat.S_IRUSR
 _ORDINARY = stat.S_IFREG | stat.S_IRUSR
@@ -50,14 +30,6 @@ _ORDINARY = stat.S_IFREG | stat.S_IRUSR
 _OWNER_LISTS = stat.S_IRUSR | stat.S_IXUSR
 _GONE = frozenset({errno.ENOENT, errno.ELOOP, errno.ENOTDIR, errno.ENXIO, errno.ESTALE})
 _NO_ACCESS = frozenset({errno.EACCES, errno.EPERM})
-_UTF8_NAMES = sys.getfilesystemencoding() == "utf-8"
-
-
-def folded(name: str) -> str:
-    """What a name is on a file system that ignores case and normalisation."""
-    if name.isascii():
-        return name.lower()
-    return unicodedata.normalize("NFD", unicodedata.normalize("NFD", name).casefold())
 
 
 @frozen
@@ -69,49 +41,72 @@ class _Level:
     depth: int
     rest: Iterator[str]
 
+    def left(self) -> list[str]:
+        """Paths of the sub-directories that were not visited."""
+        return [self.prefix + text(name) for name in self.rest]
+
+
+def check_limits(found: Found, limits: TreeLimits) -> None:
+    """Raise TreeLimit when what was found is more than the limits allow."""
+    if found.seen > limits.files:
+        raise TreeLimit(f"tree holds more than {limits.files} entries")
+    if found.content > limits.bytes:
+        raise TreeLimit(f"tree holds more than {limits.bytes} bytes")
+
 
 @define
 class Walk:
-    """State of one pass; `entries` and `witness` are in no order."""
+    """State of one pass; `found` may hold counts of what others have found already."""
 
     limits: TreeLimits
-    entries: list[Entry] = field(factory=list)
-    witness: list[Stat] = field(factory=list)
-    _refused: list[tuple[str, RefusedKind]] = field(factory=list)
-    _ignored: list[str] = field(factory=list)
-    _seen: int = 0
-    _bytes: int = 0
+    found: Found = field(factory=Found)
     _big: BigFiles = field(factory=BigFiles)
 
-    def refused(self) -> tuple[Refused, ...]:
-        """What can't be in a tree, in the order of the paths' bytes."""
-        ordered = sorted(self._refused, key=lambda item: _order(item[0]))
-        return tuple(Refused(printable(path), kind) for path, kind in ordered)
+    def run(
+        self, root_fd: int, paths: Sequence[str] = ("",), enough: Callable[[], bool] = bool
+    ) -> list[str]:
+        """Walk the tree beneath a directory descriptor; no descriptor is left open.
 
-    def ignored(self) -> tuple[str, ...]:
-        """What the contract leaves out, as printable text in the order of the paths' bytes."""
-        return tuple(printable(path) for path in sorted(self._ignored, key=_order))
-
-    def run(self, root_fd: int) -> None:
-        """Walk the tree beneath a directory descriptor; no descriptor is left open."""
+        `paths` are the directories where it starts, the root by default. When `enough` says
+        so, between two directories, it ends early: the result is the directories that are
+        still to be walked.
+        """
         levels: list[_Level] = []
+        waiting = list(paths)
         try:
-            # A descriptor of our own: a duplicate would share the caller's position.
-            self._enter(levels, root_fd, ".", "", 0)
-            while levels:
+            while (levels or waiting) and not enough():
+                if not levels:
+                    self._start(levels, root_fd, waiting.pop())
+                    continue
                 level = levels[-1]
                 name = next(level.rest, None)
                 if name is None:
                     os.close(levels.pop().fd)
-                    continue
-                path = level.prefix + name_text(name)
-                self._enter(levels, level.fd, name, path, level.depth)
-            for done, info, digest in self._big.results():
-                self._add(done, info, digest)
+                else:
+                    self._enter(levels, level.fd, name, level.prefix + text(name), level.depth)
+            left = [path for level in levels for path in level.left()]
+            for path, info, digest in self._big.results():
+                self.found.add(path, info, digest)
+            return waiting + left
         finally:
             for level in levels:
                 os.close(level.fd)
             self._big.close()
+
+    def _start(self, levels: list[_Level], root_fd: int, path: str) -> None:
+        if not path:
+            # A descriptor of our own: a duplicate would share the caller's position.
+            self._enter(levels, root_fd, ".", "", 0)
+            return
+        try:
+            parent, _ = open_parent(root_fd, RelPath(path))
+        except (FileNotFoundError, TreeRefused):
+            raise changed(path) from None
+        except OSError as error:
+            raise unreadable(path, error) from None
+        with opened(parent):
+            name = os.fsdecode(path.rpartition("/")[2].encode("utf-8"))
+            self._enter(levels, parent, name, path, path.count("/") + 1)
 
     def _enter(self, levels: list[_Level], parent: int, name: str, path: str, depth: int) -> None:
         fd = self._open(parent, name, DIRECTORY_FLAGS, path)
@@ -123,7 +118,7 @@ class Walk:
                 os.close(fd)
                 return
             if path:
-                self.entries.append(Entry(RelPath(path), EntryKind.DIR))
+                self.found.directories.append(path)
             prefix = f"{path}/" if path else ""
             levels.append(_Level(fd, prefix, depth + 1, self._list(fd, prefix, depth + 1)))
         except OSError as error:
@@ -135,57 +130,70 @@ class Walk:
 
     def _list(self, fd: int, prefix: str, depth: int) -> Iterator[str]:
         """Take in a directory's files at once; its sub-directories are returned."""
-        found: list[tuple[str, os.DirEntry[str]]] = []
-        with os.scandir(fd) as entries:
-            for entry in entries:
-                name = name_text(entry.name)
-                self._count()
-                if name in IGNORED_ANYWHERE or (not prefix and name in IGNORED_AT_ROOT):
-                    self._ignored.append(prefix + name)
-                else:
-                    found.append((name, entry))
-        if found and depth > self.limits.depth:
+        with os.scandir(fd) as listed:
+            entries = list(islice(listed, self.limits.files - self.found.seen + 1))
+        self.found.seen += len(entries)
+        check_limits(self.found, self.limits)
+        names = texts(entry.name for entry in entries)
+        if not are_plain(names, prefix, depth):
+            entries = self._judged(entries, names, prefix, depth)
+        if entries and depth > self.limits.depth:
             raise TreeLimit(f"tree is deeper than {self.limits.depth} components")
-        keys = [folded(name) for name, _ in found]
-        return iter(self._take(fd, prefix, depth, found, keys, shared_keys(keys)))
+        return iter(self._taken(fd, prefix, entries))
 
-    def _take(
-        self,
-        fd: int,
-        prefix: str,
-        depth: int,
-        found: Sequence[tuple[str, os.DirEntry[str]]],
-        keys: Sequence[str],
-        shared: set[str],
-    ) -> list[str]:
-        """Judge what was found in a directory, and read its files; its sub-directories."""
+    def _taken(self, fd: int, prefix: str, entries: Iterable[os.DirEntry[str]]) -> list[str]:
+        """Digest the files of a directory, refuse what is special; its sub-directories."""
+        files: list[str] = []
         directories: list[str] = []
-        for key, (name, entry) in zip(keys, found, strict=True):
-            path = prefix + name
-            if key in shared:
-                self._refuse(path, RefusedKind.COLLISION)
-            elif not is_safe(name, path, depth):
-                self._refuse(path, RefusedKind.UNSAFE_NAME)
-            elif entry.is_file(follow_symlinks=False):
-                self._file(fd, entry.name, path)
+        for entry in entries:
+            if entry.is_file(follow_symlinks=False):
+                files.append(entry.name)
             elif entry.is_dir(follow_symlinks=False):
                 directories.append(entry.name)
             else:
-                self._special(entry, path)
+                self._special(entry, prefix + text(entry.name))
+        self._files(fd, prefix, files)
         return directories
 
-    def _count(self, entries: int = 1) -> None:
-        self._seen += entries
-        if self._seen > self.limits.files:
-            raise TreeLimit(f"tree holds more than {self.limits.files} entries")
+    def _judged(
+        self,
+        entries: list[os.DirEntry[str]],
+        names: list[str],
+        prefix: str,
+        depth: int,
+        others: Collection[str] = (),
+    ) -> list[os.DirEntry[str]]:
+        """The entries that nothing in their names speaks against.
 
-    def _weigh(self, size: int) -> None:
-        self._bytes += size
-        if self._bytes > self.limits.bytes:
-            raise TreeLimit(f"tree holds more than {self.limits.bytes} bytes")
+        `others` are safe names that are in the same directory too.
+        """
+        found: list[tuple[str, os.DirEntry[str]]] = []
+        for name, entry in zip(names, entries, strict=True):
+            if is_ignored_name(name, prefix):
+                self.found.ignored.append(prefix + name)
+            else:
+                found.append((name, entry))
+        if found and depth > self.limits.depth:
+            raise TreeLimit(f"tree is deeper than {self.limits.depth} components")
+        keys = [folded(name) for name, _ in found]
+        other_keys = [folded(name) for name in others]
+        colliding = shared([*keys, *other_keys])
+        for key, name in zip(other_keys, others, strict=True):
+            if key in colliding:
+                self._refuse(prefix + name, RefusedKind.COLLISION)
+        kept: list[os.DirEntry[str]] = []
+        for key, (name, entry) in zip(keys, found, strict=True):
+            path = prefix + name
+            if key in colliding:
+                self._refuse(path, RefusedKind.COLLISION)
+            elif not is_safe(name, path, depth):
+                self._refuse(path, RefusedKind.UNSAFE_NAME)
+            else:
+                kept.append(entry)
+        return kept
 
     def _refuse(self, path: str, kind: RefusedKind) -> None:
-        self._refused.append((path, kind))
+        self.found.refused.append((path, kind.value))
 
     def _special(self, entry: os.DirEntry[str], path: str) -> None:
         try:
@@ -201,38 +209,51 @@ class Walk:
         try:
             return os.open(name, flags, dir_fd=directory)
         except OSError as error:
-            if error.errno in _NO_ACCESS:
-                self._refuse(path or ".", _without_access(directory, name, path))
-                return None
-            if error.errno in _GONE:
-                raise changed(path) from None
-            raise unreadable(path, error) from None
+            self._not_opened(directory, name, path, error)
+            return None
 
-    def _file(self, directory: int, name: str, path: str) -> None:
-        fd = self._open(directory, name, FILE_FLAGS, path)
-        if fd is None:
-            return
-        try:
-            info = os.fstat(fd)
-            if info.st_mode & _JUDGED != _ORDINARY or info.st_nlink != 1:
-                self._refuse_file(info, path)
-                return
-            size = info.st_size
-            self._weigh(size)
-            if size >= BIG_FILE:
-                big, fd = fd, -1
-                self._big.add(big, info, path)
-                return
-            # One byte more than expected: growth shows without a second read.
-            content = os.read(fd, size + 1)
-        except OSError as error:
+    def _not_opened(self, directory: int, name: str, path: str, error: OSError) -> None:
+        if error.errno in _GONE:
+            raise changed(path) from None
+        if error.errno not in _NO_ACCESS:
             raise unreadable(path, error) from None
-        finally:
-            if fd >= 0:
-                os.close(fd)
-        if len(content) != size:
-            raise changed(path)
-        self._add(path, info, hashlib.sha256(content).hexdigest())
+        self._refuse(path or ".", _without_access(directory, name, path))
+
+    def _files(self, directory: int, prefix: str, names: list[str]) -> None:
+        """Digest files of one directory: all the time is spent here, so little is called."""
+        os_open, fstat, read, close = os.open, os.fstat, os.read, os.close
+        found, most = self.found, self.limits.bytes
+        add = found.add
+        paths = [prefix + name for name in texts(names)]
+        for name, path in zip(names, paths, strict=True):
+            try:
+                fd = os_open(name, FILE_FLAGS, dir_fd=directory)
+            except OSError as error:
+                self._not_opened(directory, name, path, error)
+                continue
+            try:
+                info = fstat(fd)
+                if info.st_mode & _JUDGED != _ORDINARY or info.st_nlink != 1:
+                    self._refuse_file(info, path)
+                    continue
+                size = info.st_size
+                found.content += size
+                if found.content > most:
+                    check_limits(found, self.limits)
+                if size >= BIG_FILE:
+                    big, fd = fd, -1
+                    self._big.add(big, info, path)
+                    continue
+                # One byte more than expected: growth shows without a second read.
+                content = read(fd, size + 1)
+            except OSError as error:
+                raise unreadable(path, error) from None
+            finally:
+                if fd >= 0:
+                    close(fd)
+            if len(content) != size:
+                raise changed(path)
+            add(path, info, sha256(content).hexdigest())
 
     def _refuse_file(self, info: os.stat_result, path: str) -> None:
         kind = _refusal(info) if stat.S_ISREG(info.st_mode) else None
@@ -240,16 +261,6 @@ class Walk:
             # It was listed as a file with a name, and is not one any more.
             raise changed(path)
         self._refuse(path, kind)
-
-    def _add(self, path: str, info: os.stat_result, digest: str) -> None:
-        name = RelPath(path)
-        executable = bool(info.st_mode & stat.S_IXUSR)
-        self.entries.append(
-            Entry(name, EntryKind.FILE, executable, info.st_size, Digest("sha256:" + digest))
-        )
-        self.witness.append(
-            Stat(name, info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
-        )
 
 
 def _refusal(info: os.stat_result) -> RefusedKind | None:
@@ -271,30 +282,3 @@ def _without_access(directory: int, name: str, path: str) -> RefusedKind:
         raise changed(path) from None
     kind = _refusal(info) if stat.S_ISREG(info.st_mode) else special_kind(info)
     return kind or RefusedKind.UNREADABLE
-
-
-def shared_keys(keys: Sequence[str]) -> set[str]:
-    """Those that are there more than once."""
-    if len(set(keys)) == len(keys):
-        return set()
-    return {key for key, count in Counter(keys).items() if count > 1}
-
-
-def is_safe(name: str, path: str, depth: int) -> bool:
-    """Whether the path is a RelPath; plain names need no look at each character."""
-    if _PLAIN_NAME.fullmatch(name) and len(path) <= _PLAIN_PATH and depth <= _PLAIN_DEPTH:
-        return True
-    try:
-        relpath(path)
-    except UnsafePath:
-        return False
-    return True
-
-
-def name_text(name: str) -> str:
-    """The name as UTF-8 has it; Python decodes names by the locale of the process."""
-    return name if _UTF8_NAMES else os.fsencode(name).decode("utf-8", "surrogateescape")
-
-
-def _order(path: str) -> bytes:
-    return path.encode("utf-8", "surrogateescape")

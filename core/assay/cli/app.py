@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from assay.api.errors import AssayError, Cancelled, Fault, UsageError
-from assay.cli import check, doctor, host, lint, new, probe, run, show
+from assay.cli import check, clean, doctor, host, lint, new, probe, run, show
 from assay.cli.display import make_console
 from assay.cli.groups import help_when_alone
 from assay.cli.signals import Stopped, stop_by_exception
@@ -47,6 +47,9 @@ app.add_typer(new.app, name="new")
 app.command("lock", short_help="Pin the digests of a suite's tasks in suite.json.")(new.lock)
 app.command("doctor", short_help="Tell what this host's sandbox offers, and how to fix the rest.")(
     doctor.doctor
+)
+app.command("clean", short_help="Remove what killed processes left; what is in use stays.")(
+    clean.clean
 )
 app.command("probe", short_help="Attack this host's sandbox, and tell what held.")(probe.probe)
 app.command("plugins")(host.plugins)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -37,6 +35,7 @@ def check(
       assay check builtin:delivery-eval
       assay check mysuite --task slug-normalizer --json
     """
+    from assay.api.folders import temporary_folder
     from assay.cli.exits import run_exit_code
     from assay.cli.progress import ProgressObserver
     from assay.evaluation import evaluate
@@ -44,13 +43,13 @@ def check(
     from assay.results import as_expected
 
     with (
-        tempfile.TemporaryDirectory(prefix="assay-check-") as temporary,
+        temporary_folder("check") as temporary,
         ProgressObserver(display) as observer,
     ):
         evaluation = evaluate(
             suite,
             observer,
-            folder=Path(temporary) / "run",
+            folder=temporary / "run",
             workers=jobs or os.cpu_count() or 1,
             only=tuple(task or ()),
         )
@@ -61,7 +60,9 @@ def check(
         for record in records
         if not as_expected(record, candidates[record.spec.task, record.spec.candidate])
     ]
-    code = run_exit_code(records, candidates, interrupted_by=evaluation.result.signal)
+    code = run_exit_code(
+        records, candidates, interrupted_by=evaluation.result.signal, leaks=evaluation.result.leaks
+    )
     # Without a declared expectation there is nothing to calibrate against.
     code = 3 if code == 1 else code
     if as_json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from assay.api import Candidate, Reason, TrialRecord, VerdictStatus
 from assay.results import as_expected
@@ -24,11 +24,14 @@ def run_exit_code(
     *,
     interrupted_by: int | None = None,
     problems: bool = False,
+    leaks: Collection[str] = (),
 ) -> int:
-    """Exit code of a finished run, from its records alone."""
+    """Exit code of a finished run, from its records and the folders that it left."""
     codes = [_trial_code(record, candidates) for record in records]
     if interrupted_by is not None:
         codes.append(130 if interrupted_by == signal.SIGINT else 143)
+    if leaks:
+        codes.append(5)
     if problems:
         codes.append(3)
     return most_serious(codes)

@@ -79,6 +79,7 @@ def run(
         evaluation.plan.candidates,
         interrupted_by=result.signal,
         problems=bool(evaluation.problems),
+        leaks=result.leaks,
     )
     if as_json:
         _print_json(evaluation, code)
@@ -114,7 +115,13 @@ def _print_json(evaluation: Evaluation, code: int) -> None:
 
 
 def _print_tables(evaluation: Evaluation) -> None:
-    from assay.reports.tables import candidate_table, failure_table, safe, sentence
+    from assay.reports.tables import (
+        candidate_table,
+        diagnostic_notes,
+        failure_table,
+        safe,
+        sentence,
+    )
     from assay.results import results_digest
 
     console = make_console()
@@ -124,6 +131,8 @@ def _print_tables(evaluation: Evaluation) -> None:
     if failures.row_count:
         console.print()
         console.print(failures)
+    for note in diagnostic_notes(report):
+        console.print(note)
     for item in evaluation.plan.skipped:
         console.print(sentence(f"skipped {item.task}: {item.reason}"))
     if evaluation.fallback is not None:
@@ -139,8 +148,9 @@ def _print_tables(evaluation: Evaluation) -> None:
             console.print(
                 sentence(f"invalid {record.spec.task} {record.spec.candidate}: {record.error}")
             )
-        for leak in record.leaks:
-            console.print(sentence(f"left behind: temporary folder {leak}"))
+    leaks = {leak for record in evaluation.result.records for leak in record.leaks}
+    for leak in sorted(leaks | set(evaluation.result.leaks)):
+        console.print(sentence(f"left behind: temporary folder {leak}; see assay clean"))
     unexpected = report["summary"]["unexpected"]
     if unexpected:
         console.print(f"{unexpected} of {report['summary']['trials']} verdicts are not as expected")

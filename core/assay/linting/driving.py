@@ -6,7 +6,6 @@ is decided, only compared.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from pathlib import Path
@@ -24,6 +23,7 @@ from assay.api import (
     Unavailable,
     VerdictStatus,
 )
+from assay.api.folders import temporary_folder
 from assay.baseline import BASELINE
 from assay.host import Components
 from assay.ledger import ArtifactFolder
@@ -33,7 +33,8 @@ from assay.linting.static import trust_given
 from assay.linting.stopping import StoppableSandbox
 from assay.linting.watched import Seen, Watched
 from assay.plan import Skipped, trial_spec
-from assay.runner import Observer, scratch_folder
+from assay.runner import Observer
+from assay.scratch import scratch_folder
 from assay.suites import Suite
 from assay.trial import TrialHost, run_trial
 
@@ -82,7 +83,7 @@ def drive(
     skipped = tuple(job for job in made if isinstance(job, Skipped))
     with (
         scratch_folder(components) as scratch,
-        tempfile.TemporaryDirectory(prefix="assay-lint-") as folder,
+        temporary_folder("lint") as folder,
     ):
         sandbox = StoppableSandbox(components.sandbox)
         host = TrialHost(
@@ -91,10 +92,10 @@ def drive(
             sandbox=sandbox,
             store=components.store,
             scratch=scratch,
-            artifacts=ArtifactFolder(Path(folder)),
+            artifacts=ArtifactFolder(folder),
         )
         trials = [
-            _Trial(job, name, way, Path(folder, f"{number}-{name}-{way}"))
+            _Trial(job, name, way, folder / f"{number}-{name}-{way}")
             for number, job in enumerate(jobs)
             for name in job.candidates
             for way in job.ways

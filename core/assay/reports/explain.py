@@ -11,6 +11,7 @@ from assay.api import (
     ClaimFacts,
     Facts,
     GraderRole,
+    Limits,
     Reason,
     StageStatus,
     TrialRecord,
@@ -43,6 +44,8 @@ def explain_trial(record: TrialRecord, artifacts: ArtifactFolder) -> Iterator[Re
         (verdict.status.value, f"bold {_STYLES[verdict.status]}"),
         printable(f" (trust {verdict.trust.value}, decided by {verdict.decided_by})"),
     )
+    if verdict.diagnostic:
+        yield Text("  diagnostic: ", style="yellow") + safe(verdict.diagnostic)
     for reason in verdict.reasons:
         yield Text(f"  reason: {reason.value} ({reason.layer.value})")
     for stage, status in record.stages.items():
@@ -50,6 +53,8 @@ def explain_trial(record: TrialRecord, artifacts: ArtifactFolder) -> Iterator[Re
             yield Text("  failed at: ") + safe(stage)
     if record.error:
         yield Text("  ") + sentence(record.error)
+    if spec.limits is not None:
+        yield Text(f"limits of the reference run: {_limits(spec.limits)}")
     for leak in record.leaks:
         yield Text("  left behind: temporary folder ") + safe(leak)
     yield from _changes(record)
@@ -57,6 +62,14 @@ def explain_trial(record: TrialRecord, artifacts: ArtifactFolder) -> Iterator[Re
         yield from explain_grader(facts, artifacts)
     yield from _claim(record.claims, record.facts)
     yield from _source(record)
+
+
+def _limits(limits: Limits) -> str:
+    """The limits that a reference run sets."""
+    return (
+        f"wall {limits.wall:g} s, cpu {limits.cpu} s, memory {limits.memory >> 20} MiB,"
+        f" processes {limits.processes}, output {limits.output >> 10} KiB"
+    )
 
 
 def _changes(record: TrialRecord) -> Iterator[RenderableType]:

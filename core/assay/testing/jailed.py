@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -26,6 +23,7 @@ from assay.api import (
     Sandbox,
     Session,
 )
+from assay.api.folders import temporary_folder
 
 __all__ = ["LIMITS", "SLEEP", "JailedTests"]
 
@@ -90,14 +88,13 @@ class JailedTests(ABC):
         """A folder with one file `old` that belongs to the jail's user, mounted at /tree."""
         ids = self.sandbox().capabilities().ids
         assert ids is not None
-        root = Path(tempfile.mkdtemp(prefix="assay-conformance-"))
-        try:
+        with temporary_folder("conformance", mode=0o711) as folder:
+            root = folder / "tree"
+            root.mkdir(mode=0o700)
             (root / "old").write_text("old")
             for path in (root, root / "old"):
                 os.chown(path, ids.uid, ids.gid)
             yield Mount("/tree", MountKind.TREE, source=str(root), writable=writable)
-        finally:
-            shutil.rmtree(root)
 
     @staticmethod
     def soon() -> float:

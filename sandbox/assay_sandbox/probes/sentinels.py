@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from assay.api import Hasher, HostIds, UsageError
-from assay.api.files import open_root, opened, remove_tree
+from assay.api.folders import MarkedFolder
 from assay_sandbox.probes.host_state import (
     control_groups,
     mount_table,
@@ -41,7 +41,8 @@ class Sentinels:
         self.secret_text = SECRET_PREFIX + secrets.token_hex(16)
         self.environment_text = SECRET_PREFIX + secrets.token_hex(16)
         self._ids, self._hasher = ids, hasher
-        self.folder = Path(tempfile.mkdtemp(prefix=f"{self.token}-"))
+        self._outer = MarkedFolder.make("probe")
+        self.folder = self._outer.path / self.token
         self._closers: list[Callable[[], object]] = [self._remove_folder]
         self._contacts: dict[str, int] = {}
         self.noticed: set[str] = set()
@@ -53,10 +54,11 @@ class Sentinels:
         self._before = self._look()
 
     def _remove_folder(self) -> None:
-        with opened(open_root(self.folder.parent)) as parent:
-            remove_tree(parent, self.folder.name)
+        self._outer.remove()
 
     def _make(self) -> None:
+        self._outer.path.chmod(0o711)
+        self.folder.mkdir()
         self.folder.chmod(0o711)
         if not reachable(self.folder, self._ids):
             raise UsageError("jails can't get into the temporary folder; set TMPDIR to another one")

@@ -1,0 +1,109 @@
+"""`assay clean`: remove what killed processes left, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from assay.api.errors import CleanupFailed, UsageError
+from assay.cli.display import make_console
+
+if TYPE_CHECKING:
+    from assay.eviction import Kept
+    from assay.leftovers import Found
+
+__all__ = ["clean", "seconds"]
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_MIB = 1024**2
+_DURATION = re.compile(r"([0-9]{1,6})([smhd])")
+
+
+def clean(
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Tell what would be removed, and remove nothing.")
+    ] = False,
+    older_than: Annotated[
+        str,
+        typer.Option(help="Age from which a folder goes whose maker can't be looked for: 90m, 2d."),
+    ] = "24h",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> int:
+    """Remove what killed processes left, and what the store no longer needs; not what is in use.
+
+    \b
+    Examples:
+      assay clean --dry-run
+      assay clean
+      assay clean --older-than 2h --json
+    """
+    from assay.eviction import evict, store_limits
+    from assay.leftovers import Fate, sweep
+    from assay.scratch import scratch_places
+    from assay.store import default_store_root
+
+    age, limits, root = seconds(older_than), store_limits(), default_store_root()
+    found = sweep(scratch_places(root), older_than=age, dry_run=dry_run)
+    kept = evict(root, limits, dry_run=dry_run)
+    evicted = tuple(item for item in kept if item.fate is not Fate.IN_USE)
+    size = sum(item.size for item in kept if item.fate is not Fate.REMOVED)
+    fates = [*(item.fate for item in found), *(thing.fate for thing in evicted)]
+    code = CleanupFailed.exit_code if Fate.STUCK in fates else 0
+    if as_json:
+        document = {
+            "schema": "assay-clean-output-1",
+            "exit_code": code,
+            "dry_run": dry_run,
+            "folders": [
+                {"name": item.name, "kind": item.kind, "fate": item.fate.value, "why": item.why}
+                for item in found
+            ],
+            "store": {
+                "bytes": size,
+                "limit": limits.size,
+                "evicted": [
+                    {
+                        "kind": item.kind,
+                        "name": item.name,
+                        "bytes": item.size,
+                        "fate": item.fate.value,
+                    }
+                    for item in evicted
+                ],
+            },
+        }
+        print(json.dumps(document, ensure_ascii=True, indent=2, sort_keys=True))
+    else:
+        _print(found, evicted)
+        fate, word = (Fate.REMOVABLE, "to remove") if dry_run else (Fate.REMOVED, "removed")
+        make_console().print(f"{fates.count(fate)} {word}")
+        limit = f"{limits.size / _MIB:.0f} MiB"
+        make_console().print(f"the store takes {size / _MIB:.0f} MiB of {limit}")
+    return code
+
+
+def seconds(text: str) -> float:
+    """A duration as a number and s, m, h or d; raises UsageError for another text."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise UsageError("--older-than: a number and s, m, h or d, such as 90m or 2d")
+    return float(int(match.group(1)) * _UNITS[match.group(2)])
+
+
+def _print(found: tuple[Found, ...], evicted: tuple[Kept, ...]) -> None:
+    from rich.table import Table
+
+    from assay.reports.tables import safe
+
+    if found or evicted:
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for name in ("what", "fate", "why"):
+            table.add_column(name, overflow="fold")
+        for item in found:
+            table.add_row(safe(item.name), item.fate.value, safe(item.why))
+        for thing in evicted:
+            table.add_row(f"store: {thing.kind} {thing.name}", thing.fate.value, "")
+        make_console().print(table)
