@@ -41,12 +41,21 @@ from assay.trial import PreparedTask, TrialHost, run_trial
 
 __all__ = [
     "Components",
+    "Fallback",
     "WorkerFactory",
     "mountable",
     "open_components",
     "prepare_task",
     "reachable",
 ]
+
+
+@frozen
+class Fallback:
+    """The copier that was asked for, and why another one is used."""
+
+    asked: str
+    reason: str
 
 
 @frozen
@@ -58,6 +67,7 @@ class Components:
     copier: Copier
     sandbox: Sandbox
     store: Store
+    fallback: Fallback | None = None
 
 
 def open_components(

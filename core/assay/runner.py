@@ -100,6 +100,11 @@ def _execute(
         "identity": identity,
         "started": int(started),
     }
+    if components.fallback is not None:
+        about["copier_fallback"] = {
+            "asked": components.fallback.asked,
+            "reason": components.fallback.reason,
+        }
     write_json(folder, RUN, about)
     reaped, evicted = _reap(components, limits)
     with run_folders(components) as folders, Ledger(folder) as ledger:

@@ -18,12 +18,13 @@ from assay_sandbox import doctor, elf, init, layout, policy, profiles, testtools
 from assay_sandbox.capture import StreamCapture
 from assay_sandbox.channel import SocketChannel
 from assay_sandbox.guard import Reached
-from assay_sandbox.layout import Expected, unescape
+from assay_sandbox.layout import Expected
 from assay_sandbox.mounted import check_mounts
 from assay_sandbox.nsjail_log import read_log
 from assay_sandbox.process import outcome_of
 from assay_sandbox.records import Record, parse_record
 from assay_sandbox.session import resource_limits
+from assay_sandbox.sources import unescape
 from assay_sandbox.tables import read_table, rows
 from assay_sandbox.textproto import Message
 
