@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from attrs import asdict, evolve, field, frozen
+from attrs import evolve, field, frozen
 
 from assay.api import (
     ExecutorSetup,
@@ -32,7 +32,7 @@ from assay.interruption import Interruption, interruptible
 from assay.ledger import ARTIFACTS, REPORT, RUN, Ledger, create_run_folder, write_json
 from assay.plan import Plan
 from assay.rechecks import recheck
-from assay.reference import References, reference_runs, under_references
+from assay.reference import References, reference_runs, references_json, under_references
 from assay.results import build_report, results_digest
 from assay.scratch import reap, run_folders
 
@@ -135,7 +135,8 @@ def _execute(
             unsound |= {
                 task: found.failed for task, found in references.items() if found.failed is not None
             }
-            records = _trials(plan, pool, unsound, references, ledger, observer)
+            diagnostic = components.sandbox.capabilities().diagnostic
+            records = _trials(plan, pool, unsound, references, ledger, observer, diagnostic)
             for record in records:
                 folders.count(record)
             probes = [*baseline.values()]
@@ -151,13 +152,7 @@ def _execute(
         {
             **about,
             "results_digest": results_digest(report),
-            "limits": {
-                task: {
-                    "measured": dict(found.measured),
-                    "limits": None if found.limits is None else asdict(found.limits),
-                }
-                for task, found in references.items()
-            },
+            "limits": references_json(references),
             "finished": int(time.time()),
             "milliseconds": {
                 f"{record.spec.task}/{record.spec.candidate}/{record.spec.attempt}": {
@@ -202,6 +197,7 @@ def _identity(plan: Plan, components: Components) -> dict[str, Any]:
                 "mode": capabilities.mode,
                 "layers": capabilities.layers,
                 "versions": capabilities.versions,
+                **({"diagnostic": note} if (note := capabilities.diagnostic) else {}),
             },
             "runtimes": {
                 task_id: {"digest": runtime.digest, "versions": runtime.versions}
@@ -252,11 +248,14 @@ def _trials(
     references: Mapping[str, References],
     ledger: Ledger,
     observer: Observer,
+    diagnostic: str,
 ) -> tuple[TrialRecord, ...]:
     done: list[TrialRecord] = []
 
     def keep(record: TrialRecord) -> None:
-        done.append(ledger.append(record))
+        # Also of trials that never came to a jail.
+        verdict = evolve(record.verdict, diagnostic=diagnostic)
+        done.append(ledger.append(evolve(record, verdict=verdict)))
         observer.finished(done[-1])
 
     for spec in plan.specs:

@@ -45,6 +45,7 @@ from assay.api.files import (
     remove_tree,
     write_new,
 )
+from assay.api.places import default_store_root
 from assay.leases import LEASES, USED, Lease
 
 __all__ = ["BLOBS", "NOTES", "TREES", "Store", "default_store_root", "tree_bytes"]
@@ -56,20 +57,6 @@ NOTES = "notes"
 _NOTE_BYTES = 128
 _DISK_BLOCK = 4096
 _NOT_A_TREE = frozenset({errno.ENOTDIR, errno.ELOOP, errno.EACCES})
-
-
-def default_store_root() -> Path:
-    """Where the store is: `ASSAY_STORE`, or the cache folder of the system or the user."""
-    if chosen := os.environ.get("ASSAY_STORE"):
-        return Path(chosen)
-    if os.geteuid() == 0:
-        return Path("/var/cache/assay")
-    if cache := os.environ.get("XDG_CACHE_HOME"):
-        return Path(cache) / "assay"
-    try:
-        return Path.home() / ".cache" / "assay"
-    except RuntimeError:
-        raise Unavailable("this user has no home folder; set ASSAY_STORE") from None
 
 
 class Store:

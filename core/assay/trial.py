@@ -69,6 +69,7 @@ class PreparedTask:
     benchmark: BenchmarkTask
     prepared: Prepared
     hidden: Prepared | None
+    repository: Prepared | None
     runtime: Runtime
     graders: Mapping[str, Grader]
     options: Mapping[str, Any]
@@ -115,7 +116,7 @@ def run_trial(
         draft.blame(error)
     finally:
         _leave(draft, guard, workspace)
-    return _record(task, draft, candidate)
+    return _record(host, task, draft, candidate)
 
 
 def _guard(host: TrialHost, task: PreparedTask, spec: TrialSpec) -> SourceGuard:
@@ -203,6 +204,7 @@ def _context(
         trees=trees,
         fixture_trees=trees.of_trusted(task.prepared),
         hidden_trees=None if task.hidden is None else trees.of_trusted(task.hidden),
+        repository=None if task.repository is None else trees.of_trusted(task.repository),
         fixture_source=stored_path(host.store, task.prepared.manifest),
         hidden_source=None if hidden is None else stored_path(host.store, hidden),
     )
@@ -250,7 +252,9 @@ def _remove(draft: Draft, workspace: Workspace) -> None:
         draft.leaks += (error.temp_id,)
 
 
-def _record(task: PreparedTask, draft: Draft, candidate: Candidate | None) -> TrialRecord:
+def _record(
+    host: TrialHost, task: PreparedTask, draft: Draft, candidate: Candidate | None
+) -> TrialRecord:
     if candidate is None:
         verdict = baseline_verdict(task.benchmark.task, draft)
     else:
@@ -261,6 +265,7 @@ def _record(task: PreparedTask, draft: Draft, candidate: Candidate | None) -> Tr
             claims=draft.claims,
             candidate_reasons=draft.rejected,
             invalid=draft.invalid,
+            diagnostic=host.sandbox.capabilities().diagnostic,
         )
     return TrialRecord(
         spec=draft.spec,

@@ -198,7 +198,8 @@ class Capabilities:
 
     `layers` maps a layer's name to what is in force (`present`, `absent`, `degraded`) and
     why; it enters the identity. `profiles` says what each profile allows: by its name, rules
-    by theirs, with sizes in bytes.
+    by theirs, with sizes in bytes. `diagnostic` says what is left out on purpose by a sandbox that
+    is only for finding faults; verdicts under it repeat that, and are unguarded.
     """
 
     available: bool
@@ -210,6 +211,7 @@ class Capabilities:
     versions: dict[str, str] = field(factory=dict)
     shared_pid_namespace: bool = True
     profiles: dict[str, dict[str, bool | int]] = field(factory=dict)
+    diagnostic: str = ""
 
 
 @frozen
