@@ -20,6 +20,8 @@ from assay.api import (
     Facts,
     Fault,
     Reason,
+    RelPath,
+    SourceCheck,
     StageStatus,
     TrialSpec,
     Unavailable,
@@ -45,6 +47,8 @@ class Draft:
     claims: ClaimFacts | None = None
     source_before: Digest | None = None
     source_after: Digest | None = None
+    source_check: SourceCheck = SourceCheck.FULL
+    touched: tuple[RelPath, ...] = ()
     rejected: frozenset[Reason] = frozenset()
     invalid: frozenset[Reason] = frozenset()
     leaks: tuple[str, ...] = ()

@@ -31,6 +31,7 @@ from assay.api.files import open_root, opened, read_file
 from assay.baseline import BASELINE
 from assay.benchmark import BenchmarkTask
 from assay.fixture_repository import commit_date, repository_files
+from assay.fixtures import Source
 from assay.ledger import ArtifactFolder
 from assay.metering import MeteredSandbox
 from assay.plugins import Registry
@@ -121,14 +122,16 @@ def prepare_task(
         spec.id: components.registry.grader(spec, "task.json", f"graders.{spec.id}")
         for spec in benchmark.task.graders
     }
+    source = Source(benchmark.id, benchmark.fixture, components.hasher)
     return PreparedTask(
         benchmark,
-        _prepared(components, benchmark.fixture),
+        components.copier.prepare(benchmark.fixture, source.manifest, components.store),
         None if benchmark.hidden is None else _prepared(components, benchmark.hidden),
         _repository(components, benchmark) if benchmark.task.git else None,
         runtime,
         {grader_id: grader for grader_id, (grader, _) in graders.items()},
         {grader_id: options for grader_id, (_, options) in graders.items()},
+        source,
     )
 
 

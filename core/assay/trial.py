@@ -50,13 +50,15 @@ from assay.candidates import edits as read_edits
 from assay.claims import check as check_claims
 from assay.decide import decide
 from assay.draft import Draft, grader_timing, trees_timing, usage
-from assay.fixtures import UNREADABLE, SourceGuard, leave
+from assay.fixtures import UNREADABLE, Source, SourceGuard, leave
 from assay.grading import GradingContext
 from assay.grading_trees import GradingTrees
 from assay.ledger import ArtifactFolder
 from assay.measure import measure
 
 __all__ = ["PreparedTask", "TrialHost", "run_trial"]
+
+_SHOWN_TOUCHED = 20
 
 
 @frozen
@@ -70,6 +72,8 @@ class PreparedTask:
     runtime: Runtime
     graders: Mapping[str, Grader]
     options: Mapping[str, Any]
+    source: Source | None = None
+    """The fixture itself, as this process knows it; None to look at it anew each time."""
 
 
 @frozen
@@ -99,6 +103,7 @@ def run_trial(
         with draft.stage("source"), draft.timed(trees_timing("hash")):
             guard = _guard(host, task, spec)
             draft.source_before = guard.before
+            draft.source_check = guard.source_check
         _measure_all(host, task, candidate, draft, workspace)
     except CandidateMalformed as error:
         draft.rejected |= {error.reason}
@@ -116,7 +121,7 @@ def run_trial(
 def _guard(host: TrialHost, task: PreparedTask, spec: TrialSpec) -> SourceGuard:
     """The source as the plan found it; raises Contaminated when it is another one by now."""
     try:
-        guard = SourceGuard(spec.task, task.benchmark.fixture, host.hasher)
+        guard = SourceGuard(spec.task, task.benchmark.fixture, host.hasher, task.source)
     except (InvalidInput, OSError) as error:
         raise Contaminated(spec.task, spec.fixture_digest, UNREADABLE) from error
     if guard.before != spec.fixture_digest:
@@ -231,7 +236,9 @@ def _check_source(draft: Draft, guard: SourceGuard | None) -> None:
         return
     try:
         with draft.timed(trees_timing("hash")):
-            draft.source_after = guard.check()
+            # A failure of ours may be one that a changed source has caused.
+            draft.source_after = guard.check(digest=bool(draft.invalid))
+        draft.touched = guard.touched[:_SHOWN_TOUCHED]
     except Contaminated as error:
         draft.stages["leave"] = StageStatus.FAILED
         draft.source_after = Digest(error.after)
@@ -273,6 +280,8 @@ def _record(
         claims=draft.claims,
         source_before=draft.source_before,
         source_after=draft.source_after,
+        source_check=draft.source_check,
+        touched=draft.touched,
         workspace_removed=not draft.leaks,
         leaks=draft.leaks,
         workspaces=draft.workspaces,

@@ -219,7 +219,7 @@ def test_an_error_in_the_source_check_does_not_keep_the_workspace(
     trials = Trials()
     try:
 
-        def is_broken(guard: SourceGuard) -> None:
+        def is_broken(guard: SourceGuard, **_: bool) -> None:
             raise MemoryError
 
         monkeypatch.setattr(SourceGuard, "check", is_broken)
