@@ -116,6 +116,7 @@ def prepare_task(
         _prepared(components, benchmark.fixture),
         None if benchmark.hidden is None else _prepared(components, benchmark.hidden),
         _repository(components, benchmark) if benchmark.task.git else None,
+        {name: _prepared(components, folder) for name, folder in benchmark.trees.items()},
         runtime,
         {grader_id: grader for grader_id, (grader, _) in graders.items()},
         {grader_id: options for grader_id, (_, options) in graders.items()},

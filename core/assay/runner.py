@@ -200,7 +200,11 @@ def _identity(plan: Plan, components: Components) -> dict[str, Any]:
                 "versions": capabilities.versions,
             },
             "runtimes": {
-                task_id: {"digest": runtime.digest, "versions": runtime.versions}
+                task_id: {
+                    "digest": runtime.digest,
+                    "versions": runtime.versions,
+                    **_trees(plan, task_id),
+                }
                 for task_id, runtime in sorted(plan.runtimes.items())
             },
         },
@@ -221,6 +225,12 @@ def _identity(plan: Plan, components: Components) -> dict[str, Any]:
 def _first(plan: Plan) -> dict[str, TrialSpec]:
     first = {spec.task: spec for spec in reversed(plan.specs)}
     return dict(sorted(first.items()))
+
+
+def _trees(plan: Plan, task_id: str) -> dict[str, Any]:
+    """Digests of what else of the suite a task's jails see."""
+    trees = plan.revisions[task_id].trees
+    return {"trees": dict(trees)} if trees else {}
 
 
 def _baselines(plan: Plan) -> list[TrialSpec]:

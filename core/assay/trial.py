@@ -68,6 +68,7 @@ class PreparedTask:
     prepared: Prepared
     hidden: Prepared | None
     repository: Prepared | None
+    trees: Mapping[str, Prepared]
     runtime: Runtime
     graders: Mapping[str, Grader]
     options: Mapping[str, Any]
@@ -152,7 +153,9 @@ def _measure_all(
         expected, changes = trees.whole()
     with draft.stage("grading"):
         for grader in task.benchmark.task.graders:
-            context = _context(host, task, trees, changes, expected, grader)
+            context = _context(
+                host, task, trees, changes, expected, grader, probing=candidate is None
+            )
             with draft.timed(grader_timing(grader.id)):
                 draft.facts += (measure(task.graders[grader.id], context),)
     if candidate is not None:
@@ -184,6 +187,8 @@ def _context(
     changes: ChangeSet,
     tree: TreeManifest,
     grader: GraderSpec,
+    *,
+    probing: bool,
 ) -> GradingContext:
     hidden = task.hidden.manifest if task.hidden is not None else None
     return GradingContext(
@@ -202,6 +207,8 @@ def _context(
         repository=None if task.repository is None else trees.of_trusted(task.repository),
         fixture_source=stored_path(host.store, task.prepared.manifest),
         hidden_source=None if hidden is None else stored_path(host.store, hidden),
+        sources={name: stored_path(host.store, one.manifest) for name, one in task.trees.items()},
+        probing=probing,
     )
 
 

@@ -179,6 +179,7 @@ def _measure(kind: PolicyKind) -> tuple[Capabilities, LaunchPlan]:
         },
         versions={"nsjail": digest, "policy": policy.digest, "profiles": profiles_digest()},
         shared_pid_namespace=True,
+        listening=True,
         profiles=profiles_data(),
     )
     return capabilities, plan
