@@ -97,33 +97,43 @@ def evaluate(
 
 
 def grade(
-    task: BenchmarkTask, candidate: Candidate | Path | str | Mapping[str, bytes | str]
+    task: BenchmarkTask,
+    candidate: Candidate | Path | str | Mapping[str, bytes | str],
+    *,
+    sandbox: str = "nsjail",
 ) -> Verdict:
     """Grade one candidate in this process, without a run folder.
 
     `candidate` is a patch file or a folder (a path), the new content of files by relative
-    path (a mapping), or a loaded Candidate. Raises what loading raises, SandboxUnavailable,
+    path (a mapping), or a loaded Candidate; `sandbox` names the plugin that makes the jails.
+    Raises what loading raises, SandboxUnavailable,
     RuntimeUnavailable, and Ungradable when the untouched fixture does not give the declared
     baseline; a trial that fails for our own reasons gives an `invalid` verdict.
     """
-    return grade_trial(task, candidate).verdict
+    return grade_trial(task, candidate, sandbox=sandbox).verdict
 
 
 async def agrade(
-    task: BenchmarkTask, candidate: Candidate | Path | str | Mapping[str, bytes | str]
+    task: BenchmarkTask,
+    candidate: Candidate | Path | str | Mapping[str, bytes | str],
+    *,
+    sandbox: str = "nsjail",
 ) -> Verdict:
     """`grade` for asyncio: the jails run in a thread, the event loop stays free."""
-    return await asyncio.to_thread(grade, task, candidate)
+    return await asyncio.to_thread(grade, task, candidate, sandbox=sandbox)
 
 
 def grade_trial(
-    task: BenchmarkTask, candidate: Candidate | Path | str | Mapping[str, bytes | str]
+    task: BenchmarkTask,
+    candidate: Candidate | Path | str | Mapping[str, bytes | str],
+    *,
+    sandbox: str = "nsjail",
 ) -> TrialRecord:
     """Like `grade`, with everything that was measured."""
     if not any(grader.required for grader in task.task.graders):
         raise InvalidInput(f"task {task.id}: no required grader")
     loaded = _one_candidate(task, candidate)
-    components = open_components(Registry())
+    components = open_components(Registry(), sandbox=sandbox)
     pins = revision(task, components.hasher)
     spec = trial_spec(task.suite, task, pins, loaded)
     task_id = task.id

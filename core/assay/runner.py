@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from attrs import asdict, evolve, field, frozen
+from attrs import evolve, field, frozen
 
 from assay.api import (
     ExecutorSetup,
@@ -24,15 +24,15 @@ from assay.api import (
     VerdictStatus,
 )
 from assay.baseline import BASELINE
-from assay.canonical import digest_json
+from assay.eviction import StoreLimits, evict, store_limits
 from assay.host import Components, WorkerFactory
-from assay.identity import environment, environment_digest
 from assay.interruption import Interruption, interruptible
 from assay.ledger import ARTIFACTS, REPORT, RUN, Ledger, create_run_folder, write_json
 from assay.leftovers import Fate, sweep
 from assay.plan import Plan
-from assay.reference import References, reference_runs, under_references
+from assay.reference import References, reference_runs, references_json, under_references
 from assay.results import build_report, results_digest
+from assay.run_identity import run_identity
 from assay.scratch import run_folders, scratch_places
 
 __all__ = ["Observer", "RunResult", "baseline_spec", "execute"]
@@ -83,9 +83,10 @@ def _execute(
     executor: str,
     interruption: Interruption,
 ) -> RunResult:
+    limits = store_limits()
     create_run_folder(folder)
     started = time.time()
-    identity = _identity(plan, components)
+    identity = run_identity(plan, components)
     about = {
         "schema": "assay-run-1",
         "suite": plan.header.id,
@@ -99,7 +100,7 @@ def _execute(
         "started": int(started),
     }
     write_json(folder, RUN, about)
-    reaped = _reap(components)
+    reaped, evicted = _reap(components, limits)
     with run_folders(components) as folders, Ledger(folder) as ledger:
         factory = WorkerFactory(
             tasks=plan.tasks,
@@ -133,7 +134,8 @@ def _execute(
             unsound |= {
                 task: found.failed for task, found in references.items() if found.failed is not None
             }
-            records = _trials(plan, pool, unsound, references, ledger, observer)
+            diagnostic = components.sandbox.capabilities().diagnostic
+            records = _trials(plan, pool, unsound, references, ledger, observer, diagnostic)
             for record in records:
                 folders.count(record)
         finally:
@@ -146,13 +148,7 @@ def _execute(
         {
             **about,
             "results_digest": results_digest(report),
-            "limits": {
-                task: {
-                    "measured": dict(found.measured),
-                    "limits": None if found.limits is None else asdict(found.limits),
-                }
-                for task, found in references.items()
-            },
+            "limits": references_json(references),
             "finished": int(time.time()),
             "milliseconds": {
                 f"{record.spec.task}/{record.spec.candidate}/{record.spec.attempt}": {
@@ -165,6 +161,7 @@ def _execute(
                 "created": folders.created,
                 "removed": folders.removed,
             },
+            "evicted": evicted,
             "leaks": list(folders.leaks),
             "interrupted": interruption.number is not None,
         },
@@ -172,65 +169,20 @@ def _execute(
     return RunResult(folder, report, records, interruption.number, folders.leaks)
 
 
-def _reap(components: Components) -> int:
-    """Remove what runs that were killed left; how many folders that were."""
-    found = sweep(scratch_places(components.store.root))
-    return sum(item.fate is Fate.REMOVED for item in found)
-
-
-def _identity(plan: Plan, components: Components) -> dict[str, Any]:
-    """Everything of this host that may change a result; equal for equal hosts."""
-    used = {
-        ("assay.sandboxes", components.sandbox.name),
-        ("assay.hashers", components.hasher.contract),
-        *(
-            ("assay.graders", spec.use)
-            for task in plan.tasks.values()
-            for spec in task.task.graders
-        ),
-    }
-    capabilities = components.sandbox.capabilities()
-    found = environment(
-        [components.registry.find(group, name) for group, name in sorted(used)],
-        {
-            "sandbox": {
-                "name": components.sandbox.name,
-                "mode": capabilities.mode,
-                "layers": capabilities.layers,
-                "versions": capabilities.versions,
-            },
-            "runtimes": {
-                task_id: {
-                    "digest": runtime.digest,
-                    "versions": runtime.versions,
-                    **_trees(plan, task_id),
-                }
-                for task_id, runtime in sorted(plan.runtimes.items())
-            },
-        },
+def _reap(components: Components, limits: StoreLimits) -> tuple[int, int]:
+    """Remove what killed runs left, and what the store no longer needs; how many of each."""
+    root = components.store.root
+    found = sweep(scratch_places(root))
+    kept = evict(root, limits)
+    return (
+        sum(item.fate is Fate.REMOVED for item in found),
+        sum(item.fate is Fate.REMOVED for item in kept),
     )
-    tasks = {task_id: plan.revisions[task_id] for task_id in sorted(plan.tasks)}
-    return {
-        "revisions": {
-            "task": digest_json({task_id: pins.task for task_id, pins in tasks.items()}),
-            "fixture": digest_json(
-                {task_id: pins.fixture.digest for task_id, pins in tasks.items()}
-            ),
-            "environment": environment_digest(found),
-        },
-        "environment": found,
-    }
 
 
 def _first(plan: Plan) -> dict[str, TrialSpec]:
     first = {spec.task: spec for spec in reversed(plan.specs)}
     return dict(sorted(first.items()))
-
-
-def _trees(plan: Plan, task_id: str) -> dict[str, Any]:
-    """Digests of what else of the suite a task's jails see."""
-    trees = plan.revisions[task_id].trees
-    return {"trees": dict(trees)} if trees else {}
 
 
 def _baselines(plan: Plan) -> list[TrialSpec]:
@@ -258,11 +210,14 @@ def _trials(
     references: Mapping[str, References],
     ledger: Ledger,
     observer: Observer,
+    diagnostic: str,
 ) -> tuple[TrialRecord, ...]:
     done: list[TrialRecord] = []
 
     def keep(record: TrialRecord) -> None:
-        done.append(ledger.append(record))
+        # Also of trials that never came to a jail.
+        verdict = evolve(record.verdict, diagnostic=diagnostic)
+        done.append(ledger.append(evolve(record, verdict=verdict)))
         observer.finished(done[-1])
 
     for spec in plan.specs:

@@ -112,7 +112,7 @@ def run_trial(
         draft.blame(error)
     finally:
         _leave(draft, guard, workspace)
-    return _record(task, draft, candidate)
+    return _record(host, task, draft, candidate)
 
 
 def _guard(host: TrialHost, task: PreparedTask, spec: TrialSpec) -> SourceGuard:
@@ -252,7 +252,9 @@ def _remove(draft: Draft, workspace: Workspace) -> None:
         draft.leaks += (error.temp_id,)
 
 
-def _record(task: PreparedTask, draft: Draft, candidate: Candidate | None) -> TrialRecord:
+def _record(
+    host: TrialHost, task: PreparedTask, draft: Draft, candidate: Candidate | None
+) -> TrialRecord:
     if candidate is None:
         verdict = baseline_verdict(task.benchmark.task, draft)
     else:
@@ -263,6 +265,7 @@ def _record(task: PreparedTask, draft: Draft, candidate: Candidate | None) -> Tr
             claims=draft.claims,
             candidate_reasons=draft.rejected,
             invalid=draft.invalid,
+            diagnostic=host.sandbox.capabilities().diagnostic,
         )
     return TrialRecord(
         spec=draft.spec,

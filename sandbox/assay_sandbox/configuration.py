@@ -5,6 +5,7 @@ from __future__ import annotations
 from attrs import frozen
 
 from assay.api import HostIds
+from assay_sandbox.inits import Init
 from assay_sandbox.layout import INSIDE_ID, Layout
 from assay_sandbox.memory import MemoryLayer
 from assay_sandbox.policy import Policy
@@ -15,7 +16,7 @@ __all__ = ["LaunchPlan", "configuration"]
 
 @frozen
 class LaunchPlan:
-    """What all jails of this host share: ids, policy, mount interface, memory.
+    """What all jails of this host share: ids, policy, mount interface, memory, init.
 
     `share_network` is for the jail that is weak on purpose, and for no other.
     """
@@ -24,6 +25,7 @@ class LaunchPlan:
     policy: Policy
     mount_interface: str
     memory: MemoryLayer
+    init: Init
     share_network: bool = False
 
 
@@ -35,8 +37,12 @@ def configuration(
     pass_fd: int | None,
     *,
     loopback: bool,
+    program: int | None = None,
 ) -> bytes:
-    """The whole configuration of one jail."""
+    """The whole configuration of one jail.
+
+    `program`: a descriptor of nsjail's that is started, with argv[0] as its name.
+    """
     config = Message()
     config.text("name", "assay")
     config.word("mode", "ONCE")
@@ -68,9 +74,12 @@ def configuration(
         config.number("pass_fd", pass_fd)
     for mount in layout.mounts:
         config.message("mount", mount)
-    program = Message()
-    program.text("path", argv[0])
+    started = Message()
+    started.text("path", argv[0] if program is None else f"/proc/self/fd/{program}")
     for argument in argv[1:]:
-        program.text("arg", argument)
-    config.message("exec_bin", program)
+        started.text("arg", argument)
+    if program is not None:
+        started.text("arg0", argv[0])
+        started.flag("exec_fd", True)
+    config.message("exec_bin", started)
     return config.encode()

@@ -1,6 +1,7 @@
 """What this host gives to jails, what it lacks, and the one line that mends it.
 
-No check needs root, changes anything that stays, or starts a jail.
+No check needs root or starts a jail. Nothing is changed, but that an init is compiled where there
+is none yet.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from assay.api import Finding, SandboxUnavailable
+from assay_sandbox.init_choice import compiled_or_python
+from assay_sandbox.inits import Init
 from assay_sandbox.memory import memory_layer
 from assay_sandbox.node import find_node
 from assay_sandbox.nsjail_process import nsjail_program
@@ -28,9 +31,13 @@ SYSCTLS = Path("/proc/sys")
 PRESENT, ABSENT, DEGRADED = "present", "absent", "degraded"
 
 
-def diagnose() -> tuple[Finding, ...]:
-    """All findings, in a fixed order; never raises for what a host lacks."""
-    return tuple(check() for check in CHECKS)
+def diagnose(init: Init | None = None) -> tuple[Finding, ...]:
+    """All findings, in a fixed order; never raises for what a host lacks.
+
+    `init`: the one that jails were found to start with.
+    """
+    in_use = _init(init or compiled_or_python())
+    return (*(check() for check in FIRST_CHECKS), in_use, *(check() for check in LAST_CHECKS))
 
 
 def blame(stage: str) -> tuple[str, str]:
@@ -169,8 +176,12 @@ def _mount_interface() -> Finding:
     )
 
 
-def _init() -> Finding:
-    return Finding("init", PRESENT, "python", "process 1 of a jail reports each outcome")
+def _init(init: Init) -> Finding:
+    if init.state == PRESENT:
+        follows = "process 1 of a jail reports each outcome, and starts in a millisecond"
+    else:
+        follows = "process 1 of a jail reports each outcome, and starts some milliseconds later"
+    return Finding("init", init.state, init.found, follows, init.fix)
 
 
 def _temporary_folder() -> Finding:
@@ -242,7 +253,7 @@ def _filesystem(place: str) -> tuple[str, str]:
     return kind, journal
 
 
-CHECKS: tuple[Callable[[], Finding], ...] = (
+FIRST_CHECKS: tuple[Callable[[], Finding], ...] = (
     _nsjail,
     _kernel,
     _user_namespaces,
@@ -252,7 +263,8 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
     _mount_interface,
     _memory,
     _openat2,
-    _init,
+)
+LAST_CHECKS: tuple[Callable[[], Finding], ...] = (
     _temporary_folder,
     _disk,
     _node,

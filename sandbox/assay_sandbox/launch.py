@@ -31,7 +31,11 @@ MESSAGE_BYTES = 1 << 17
 START_SECONDS = 30.0
 STOP_SECONDS = 5.0
 LOOK_AGAIN_SECONDS = 0.05
-INIT_PYTHON = "/runtime/python/bin/python3"
+PYTHON_INIT = (
+    *("/runtime/python/bin/python3", "-I", "-S", "-B"),
+    *("-X", f"pycache_prefix={PYC_PREFIX}", INIT_PATH),
+)
+COMPILED_INIT = "assay-init"
 
 
 class Jail:
@@ -134,18 +138,16 @@ def launch(plan: LaunchPlan, layout: Layout, limits: Limits, room: int, *, loopb
     """
     started = SPARES.take(plan, limits, room) or start_waiting(plan, limits, room)
     try:
-        argv = [
-            INIT_PYTHON,
-            "-I",
-            "-S",
-            "-B",
-            "-X",
-            f"pycache_prefix={PYC_PREFIX}",
-            INIT_PATH,
-            str(started.inherited),
-        ]
-        env = {"LC_ALL": "C.UTF-8"}
-        config = configuration(plan, layout, argv, env, started.inherited, loopback=loopback)
+        argv = [*(PYTHON_INIT if plan.init.script else (COMPILED_INIT,)), str(started.inherited)]
+        config = configuration(
+            plan,
+            layout,
+            argv,
+            {"LC_ALL": "C.UTF-8"},
+            started.inherited,
+            loopback=loopback,
+            program=plan.init.program,
+        )
     except BaseException:
         started.abandon()
         raise

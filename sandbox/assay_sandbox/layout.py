@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import posixpath
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from attrs import frozen
 
 from assay.api import JailSpec, Mount, MountKind, SandboxFailed
 from assay_sandbox.disk import Held
+from assay_sandbox.inits import Init
 from assay_sandbox.profiles import PROFILES
 from assay_sandbox.textproto import Message
 
@@ -124,7 +126,7 @@ def system_layout() -> Layout:
     return Layout(tuple(builder.mounts), tuple(builder.expected))
 
 
-def layout_of(spec: JailSpec, init: bytes) -> Layout:
+def layout_of(spec: JailSpec, init: Init) -> Layout:
     """The whole layout of one jail; SandboxFailed when a mount breaks a rule."""
     rules, system = PROFILES[spec.profile], system_layout()
     builder = _Builder()
@@ -133,7 +135,8 @@ def layout_of(spec: JailSpec, init: bytes) -> Layout:
     builder.tmpfs("/tmp", spec.limits.tmp, rules.inodes)
     if rules.shared_memory:
         builder.tmpfs("/dev/shm", rules.shared_memory, 1024, noexec=True)
-    builder.content(init, INIT_PATH)
+    if init.script:
+        builder.content(init.script, INIT_PATH)
     mounts = (*spec.runtime.mounts, *spec.mounts)
     _check_places(mounts)
     for mount in mounts:
@@ -245,10 +248,13 @@ def checked_source(source: str, *, directory: bool) -> str:
     """The real path of a mount's source: no link itself, of its kind, without other mounts."""
     if not source.startswith("/"):
         raise SandboxFailed("mounts", "a mount has no absolute source")
-    path = Path(source)
-    if path.is_symlink():
+    try:
+        mode = os.lstat(source).st_mode
+    except (OSError, ValueError):
+        mode = 0
+    if stat.S_ISLNK(mode):
         raise SandboxFailed("mounts", "a mount's source is a symbolic link")
-    if not (path.is_dir() if directory else path.is_file()):
+    if not (stat.S_ISDIR(mode) if directory else stat.S_ISREG(mode)):
         raise SandboxFailed("mounts", "a mount's source is absent or of another kind")
     real = os.path.realpath(source)
     if any(place != real and _inside(place, real) for place in host_mounts()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 
 from attrs import frozen
@@ -11,7 +12,7 @@ __all__ = ["Record", "parse_record"]
 _DONE = re.compile(
     rb"done (\d+) (exited|signalled) (\d{1,3}) (\d+\.\d{6}) (\d+\.\d{6}) (\d+)", re.ASCII
 )
-_FAILED = re.compile(rb"failed (\d+) ([a-z]+:[A-Za-z0-9]+)", re.ASCII)
+_FAILED = re.compile(rb"failed (\d+) ([a-z]+):(\d{1,4})", re.ASCII)
 
 
 @frozen
@@ -41,6 +42,7 @@ def parse_record(message: bytes, number: int) -> Record | None:
             peak_memory=int(peak) * 1024,
         )
     if match := _FAILED.fullmatch(message):
-        of, stage = match.groups()
-        return Record(failed=stage.decode("ascii")) if int(of) == number else None
+        of, stage, error = match.groups()
+        name = errno.errorcode.get(int(error), "unknown")
+        return Record(failed=f"{stage.decode('ascii')}:{name}") if int(of) == number else None
     return None

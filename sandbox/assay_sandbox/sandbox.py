@@ -10,6 +10,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ClassVar
 
+import attrs
+
 from assay.api import (
     Capabilities,
     Finding,
@@ -27,6 +29,9 @@ from assay.api import (
 )
 from assay_sandbox.configuration import LaunchPlan
 from assay_sandbox.doctor import blame, diagnose
+from assay_sandbox.init_choice import compiled_or_python, python_init
+from assay_sandbox.init_trial import try_init
+from assay_sandbox.inits import InitKind
 from assay_sandbox.launch import read_mounts
 from assay_sandbox.layout import layout_of, system_layout
 from assay_sandbox.memory import MemoryLayer, memory_layer
@@ -39,7 +44,7 @@ from assay_sandbox.profiles import PROFILES, profiles_data, profiles_digest
 from assay_sandbox.session import JailSession, check_limits
 from assay_sandbox.spares import SPARES
 
-__all__ = ["CompatSandbox", "NsjailSandbox"]
+__all__ = ["CompatSandbox", "NsjailSandbox", "UnfilteredSandbox"]
 
 ROOT_MODE_ID = 200001
 """Owner of jails started by root: an id that owns nothing else on the host."""
@@ -49,30 +54,40 @@ MOUNT_INTERFACES = ("new", "old")
 
 LAYERS = {
     "namespaces": "present: user, pid, mount, network, ipc, uts, cgroup",
-    "init": "present: python",
     "disk": "degraded: watchdog over writable trees; the kernel bounds files and /tmp",
 }
 
 SECCOMP = {
     PolicyKind.STANDARD: "present: allow-list",
     PolicyKind.COMPAT: "degraded: deny-list",
+    PolicyKind.UNFILTERED: "absent: every system call is let through",
 }
+
+DIAGNOSTIC = {PolicyKind.UNFILTERED: "system calls are not filtered"}
 
 
 class NsjailSandbox:
-    """Jails by nsjail, as root or as an ordinary user."""
+    """Jails by nsjail, as root or as an ordinary user.
+
+    `init`: which program is process 1 of the jails. A compiled one that can't be had, or fails
+    its trial, is replaced by the one in Python, and `capabilities` says so.
+    """
 
     api: ClassVar[str] = "1.0"
     name: ClassVar[str] = "nsjail"
     policy: ClassVar[PolicyKind] = PolicyKind.STANDARD
 
+    def __init__(self, init: InitKind = InitKind.COMPILED) -> None:
+        self.init = init
+
     def capabilities(self) -> Capabilities:
         """What works here, found by starting a trivial jail once a process; never raises."""
-        return _measured(self.policy)[0]
+        return _measured(self.policy, self.init)[0]
 
     def diagnose(self) -> tuple[Finding, ...]:
         """Every layer of this host that matters to jails, in a fixed order."""
-        return diagnose()
+        _, plan = _measured(self.policy, self.init)
+        return diagnose(plan.init if plan is not None else None)
 
     def runtime(self, spec: Mapping[str, Any], store: Store, hasher: Hasher) -> Runtime:
         """Prepare a declared runtime; an empty spec is this interpreter and the test tools."""
@@ -98,7 +113,7 @@ class NsjailSandbox:
         """Attack it with its own probes; raises SandboxUnavailable, UsageError."""
         from assay_sandbox.probes.attack import attack_sandbox
 
-        capabilities, plan = _measured(self.policy)
+        capabilities, plan = _measured(self.policy, self.init)
         if plan is None:
             raise SandboxUnavailable(capabilities.layer, capabilities.fix)
         return attack_sandbox(
@@ -107,20 +122,19 @@ class NsjailSandbox:
             capabilities,
             self.runtime({}, store, hasher),
             hasher,
-            _init_program(),
             profiles=profiles,
             only=only,
         )
 
     def open(self, spec: JailSpec) -> JailSession:
         """A live session; raises SandboxUnavailable or SandboxFailed."""
-        capabilities, plan = _measured(self.policy)
+        capabilities, plan = _measured(self.policy, self.init)
         if plan is None:
             raise SandboxUnavailable(capabilities.layer, capabilities.fix)
         if spec.network is Network.LOOPBACK and not PROFILES[spec.profile].loopback:
             raise SandboxFailed("network", f"profile {spec.profile.value} has no loopback")
         check_limits(spec.limits)
-        return open_session(plan, spec, layout_of(spec, _init_program()))
+        return open_session(plan, spec, layout_of(spec, plan.init))
 
     def warm(self) -> AbstractContextManager[None]:
         """While it is open, the process for the next jail is started ahead."""
@@ -134,15 +148,17 @@ class CompatSandbox(NsjailSandbox):
     policy: ClassVar[PolicyKind] = PolicyKind.COMPAT
 
 
-@functools.cache
-def _init_program() -> bytes:
-    return Path(__file__).with_name("init.py").read_bytes()
+class UnfilteredSandbox(NsjailSandbox):
+    """The same without a filter of system calls, to find out whether a filter is to blame."""
+
+    name: ClassVar[str] = "nsjail-unfiltered"
+    policy: ClassVar[PolicyKind] = PolicyKind.UNFILTERED
 
 
 @functools.cache
-def _measured(kind: PolicyKind) -> tuple[Capabilities, LaunchPlan | None]:
+def _measured(kind: PolicyKind, init: InitKind) -> tuple[Capabilities, LaunchPlan | None]:
     try:
-        return _measure(kind)
+        return _measure(kind, init)
     except SandboxUnavailable as missing:
         return _lacking(missing.layer, missing.fix), None
     except (OSError, SandboxFailed) as failed:
@@ -154,7 +170,7 @@ def _lacking(layer: str, fix: str) -> Capabilities:
     return Capabilities(False, layer=layer, fix=fix, profiles=profiles_data())
 
 
-def _measure(kind: PolicyKind) -> tuple[Capabilities, LaunchPlan]:
+def _measure(kind: PolicyKind, wanted: InitKind) -> tuple[Capabilities, LaunchPlan]:
     mode, ids = ("root", HostIds(ROOT_MODE_ID, ROOT_MODE_ID))
     if os.geteuid() != 0:
         mode, ids = ("user", HostIds(os.geteuid(), os.getegid()))
@@ -165,7 +181,8 @@ def _measure(kind: PolicyKind) -> tuple[Capabilities, LaunchPlan]:
     policy = policy_of_this_host(kind)
     end_leftovers()
     memory = memory_layer()
-    plan = _working_plan(ids, policy, memory)
+    plan = _working_plan(ids, policy, memory, wanted)
+    init = plan.init
     digest = "sha256:" + hashlib.sha256(nsjail.read_bytes()).hexdigest()
     capabilities = Capabilities(
         available=True,
@@ -176,25 +193,50 @@ def _measure(kind: PolicyKind) -> tuple[Capabilities, LaunchPlan]:
             "seccomp": SECCOMP[kind],
             "mounts": f"present: {plan.mount_interface} mount interface",
             "memory": f"{memory.state}: {memory.layer}",
+            "init": f"{init.state}: {init.kind.value}",
         },
-        versions={"nsjail": digest, "policy": policy.digest, "profiles": profiles_digest()},
+        versions={
+            "nsjail": digest,
+            "policy": policy.digest,
+            "profiles": profiles_digest(),
+            "init": init.digest,
+        },
         shared_pid_namespace=True,
         listening=True,
         profiles=profiles_data(),
+        diagnostic=DIAGNOSTIC.get(kind, ""),
     )
     return capabilities, plan
 
 
-def _working_plan(ids: HostIds, policy: Policy, memory: MemoryLayer) -> LaunchPlan:
+def _working_plan(
+    ids: HostIds, policy: Policy, memory: MemoryLayer, wanted: InitKind
+) -> LaunchPlan:
     """The first mount interface with which a jail starts and shows exactly what was asked."""
-    layout = system_layout()
+    init = compiled_or_python() if wanted is InitKind.COMPILED else python_init()
     problem = SandboxFailed("nsjail")
     for interface in MOUNT_INTERFACES:
-        plan = LaunchPlan(ids, policy, interface, memory)
+        plan = LaunchPlan(ids, policy, interface, memory, init)
         try:
-            check_mounts(read_mounts(plan, layout), layout.expected)
+            return _tried(plan)
         except SandboxFailed as failed:
             problem = failed
+    raise problem
+
+
+def _tried(plan: LaunchPlan) -> LaunchPlan:
+    """The plan, or one with the init in Python; raises SandboxFailed when no jail starts."""
+    failure = ""
+    if plan.init.kind is InitKind.COMPILED:
+        try:
+            try_init(plan)
+        except SandboxFailed as failed:
+            failure = failed.stage
         else:
             return plan
-    raise problem
+    layout = system_layout()
+    check_mounts(read_mounts(plan, layout), layout.expected)
+    if failure:
+        reason = f"the compiled one fails its trial ({failure})"
+        return attrs.evolve(plan, init=python_init(reason))
+    return plan

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import marshal
 import math
 import os
 import resource
@@ -25,6 +24,7 @@ from assay.api import (
     UsageError,
 )
 from assay_sandbox.channel import SocketChannel, channel_variable
+from assay_sandbox.init_request import MOST_REQUEST_BYTES, encode_request
 from assay_sandbox.launch import Jail
 from assay_sandbox.process import JailProcess
 
@@ -32,11 +32,11 @@ __all__ = ["JailSession", "check_limits", "resource_limits"]
 
 MIB = 1024**2
 MAX_CHANNELS = 8
-MAX_REQUEST_BYTES = 1 << 20
 SIGNALS_PENDING = 256
 STACK_BYTES = 8 * MIB
 LOCKED_BYTES = 64 * 1024
 QUEUE_BYTES = 65536
+_COUNTED = tuple(field.name for field in attrs.fields(Limits) if field.name != "address_space")
 SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 
 FIXED_ENVIRONMENT = {
@@ -82,9 +82,9 @@ def resource_limits(limits: Limits) -> list[tuple[int, tuple[int, int]]]:
 
 def check_limits(limits: Limits) -> None:
     """Raise InvalidInput for a limit that could not be enforced."""
-    counts = attrs.asdict(limits)
-    address_space = counts.pop("address_space")
-    if address_space < 0 or not all(0 < value < math.inf for value in counts.values()):
+    if limits.address_space < 0 or not all(
+        0 < getattr(limits, name) < math.inf for name in _COUNTED
+    ):
         raise InvalidInput("every limit must be more than zero, and finite")
 
 
@@ -208,16 +208,13 @@ class JailSession:
         cwd = command.cwd or spec.cwd
         if not cwd.startswith("/") or any(ord(char) < 0x20 for char in cwd):
             raise InvalidInput("a command's directory must be absolute")
-        request = marshal.dumps(
-            {
-                "argv": [bytes(argument) for argument in command.argv],
-                "env": [(name.encode(), value.encode()) for name, value in environment.items()],
-                "cwd": cwd.encode(),
-                "limits": resource_limits(limits),
-            },
-            2,
+        request = encode_request(
+            [bytes(argument) for argument in command.argv],
+            [(name.encode(), value.encode()) for name, value in environment.items()],
+            cwd.encode(),
+            resource_limits(limits),
         )
-        if len(request) > MAX_REQUEST_BYTES:
+        if len(request) > MOST_REQUEST_BYTES:
             raise InvalidInput("a command and its environment are larger than 1 MiB")
         return request
 

@@ -51,7 +51,8 @@ def start_waiting(plan: LaunchPlan, limits: Limits, room: int) -> Waiting:
     try:
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         inherited = theirs.fileno()
-        nsjail = start_nsjail(plan.mount_interface, (inherited,), hold=hold)
+        program = () if plan.init.program is None else (plan.init.program,)
+        nsjail = start_nsjail(plan.mount_interface, (inherited, *program), hold=hold)
         note.add(nsjail.pid)
     except BaseException:
         ours.close()

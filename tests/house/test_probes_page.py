@@ -20,7 +20,7 @@ from assay_sandbox.probes.matrix import LAYERS
 
 PROGRAMS = ROOT / "sandbox/assay_sandbox/probes/inside"
 UPDATE = "ASSAY_UPDATE_SNAPSHOT"
-WEAK = re.compile(r"share_network|NO_POLICY|weakened\(")
+WEAK = re.compile(r"share_network|UNFILTERED|weakened\(")
 
 
 @pytest.mark.parametrize(
@@ -75,4 +75,7 @@ def test_only_the_canary_can_weaken_a_jail() -> None:
         "attack.py",
         "canary.py",
         "configuration.py",
+        # For the sandbox that is only for finding faults, whose verdicts have no trust.
+        "policy.py",
+        "sandbox.py",
     }

@@ -15,7 +15,13 @@ import assay_sandbox.init
 from assay.api import Mount, MountKind, Network, Profile, SandboxFailed
 from assay_sandbox.layout import layout_of
 from assay_sandbox.opening import open_session
-from assay_sandbox.sandbox import MOUNT_INTERFACES, CompatSandbox, NsjailSandbox, _measured
+from assay_sandbox.sandbox import (
+    MOUNT_INTERFACES,
+    CompatSandbox,
+    NsjailSandbox,
+    UnfilteredSandbox,
+    _measured,
+)
 
 
 def answer(source: str, **changes: object) -> str:
@@ -124,6 +130,8 @@ ATTACKS = [
     ("call(29, 0, 4096, 0o1600)", "ENOSYS"),  # shmget
     ("call(425, 1, 0)", "ENOSYS"),  # io_uring_setup
     ("call(321, 0, 0, 0)", "ENOSYS"),  # bpf
+    ("call(253)", "ENOSYS"),  # inotify_init, whose instances count against the host's root
+    ("call(294, 0)", "ENOSYS"),  # inotify_init1
     ("call(323, 0)", "ENOSYS"),  # userfaultfd
     ("call(16, 0, 0x5412, b'x')", "ENOSYS"),  # ioctl TIOCSTI
     ("call(16, 0, ctypes.c_ulong(0x100005412), b'x')", "ENOSYS"),  # the same, 64 bits wide
@@ -185,6 +193,26 @@ def test_the_compat_policy_refuses_what_is_known_to_be_dangerous_and_no_more() -
     assert NsjailSandbox().capabilities().layers["seccomp"] == "present: allow-list"
     assert CompatSandbox().capabilities().layers["seccomp"] == "degraded: deny-list"
     assert len({box().capabilities().versions["policy"] for box in BOXES}) == len(BOXES)
+
+
+def test_the_diagnostic_sandbox_lets_calls_through_and_says_so() -> None:
+    """It must be asked for by name; the walls that are no filter stand."""
+    box = UnfilteredSandbox()
+    capabilities = box.capabilities()
+    assert capabilities.layers["seccomp"] == "absent: every system call is let through"
+    assert capabilities.diagnostic == "system calls are not filtered"
+    assert {one().capabilities().diagnostic for one in BOXES} == {""}
+    source = (
+        "import os, sys\n"
+        "os.close(os.memfd_create('let-through'))\n"
+        "for path in ('/root', '/home', '/sys'):\n"
+        "    if os.path.exists(path): sys.exit(1)\n"
+        "try: open('/usr/bin/assay-was-here', 'w')\n"
+        "except OSError: sys.exit(0)\n"
+        "sys.exit(2)\n"
+    )
+    with box.open(spec()) as jail:
+        assert jail.run(python(source)).exit_code == 0
 
 
 @pytest.mark.parametrize("interface", MOUNT_INTERFACES)

@@ -47,6 +47,7 @@ class Workspaces(RuleBasedStateMachine):
         for workspace in self.live:
             workspace.close()
         assert os.listdir(self.scratch) == []
+        self.store.close()
         assert len(descriptors()) == self.before
         with opened(open_root(self.top.parent)) as parent:
             remove_tree(parent, self.top.name)

@@ -68,6 +68,7 @@ def test_each_of_the_four_keys_is_required(key: str) -> None:
     ("more", "problem"),
     [
         ({"grader": []}, "task.json: grader: is not a known key"),
+        ({"sandbox": "nsjail-unfiltered"}, "task.json: sandbox: is not a known key"),
         ({"schema": 2}, "task.json: schema: must be 1"),
         ({"schema": "1"}, "task.json: schema: must be a whole number"),
         ({"schema": True}, "task.json: schema: must be a whole number"),

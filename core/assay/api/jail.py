@@ -205,8 +205,9 @@ class Capabilities:
 
     `layers` maps a layer's name to what is in force (`present`, `absent`, `degraded`) and
     why; it enters the identity. `profiles` says what each profile allows: by its name, rules
-    by theirs, with sizes in bytes. `listening` says whether sockets can
-    be handed over in both directions, which services need.
+    by theirs, with sizes in bytes. `listening` says whether sockets can be handed over in both
+    directions, which services need. `diagnostic` says what is left out on purpose by a sandbox that
+    is only for finding faults; verdicts under it repeat that, and are unguarded.
     """
 
     available: bool
@@ -219,6 +220,7 @@ class Capabilities:
     shared_pid_namespace: bool = True
     listening: bool = False
     profiles: dict[str, dict[str, bool | int]] = field(factory=dict)
+    diagnostic: str = ""
 
 
 @frozen

@@ -116,12 +116,16 @@ class ClaimFacts:
 
 @frozen
 class Verdict:
-    """What the gate decided; `decided_by` is the version of the decision function."""
+    """What the gate decided; `decided_by` is the version of the decision function.
+
+    `diagnostic` says what the jails left out on purpose (`Capabilities.diagnostic`).
+    """
 
     status: VerdictStatus
     reasons: tuple[Reason, ...]
     trust: Trust
     decided_by: str
+    diagnostic: str = ""
 
 
 @frozen

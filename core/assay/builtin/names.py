@@ -11,12 +11,12 @@ import re
 import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from assay.api import UnsafePath, relpath
 from assay.api.paths import IGNORED_ANYWHERE, IGNORED_AT_ROOT
 
-__all__ = ["are_plain", "folded", "is_ignored_name", "is_safe", "order", "shared", "text"]
+__all__ = ["are_plain", "folded", "is_ignored_name", "is_safe", "order", "shared", "text", "texts"]
 
 _PLAIN = r"[ -.0-\[\]-~]{0,254}[!-\-0-\[\]-~]"
 """ASCII without `/`, backslash and control characters, no dot or space at the end."""
@@ -76,6 +76,11 @@ def shared(keys: Sequence[str]) -> set[str]:
 def text(name: str) -> str:
     """The name as UTF-8 has it; Python decodes names by the locale of the process."""
     return name if _UTF8_NAMES else os.fsencode(name).decode("utf-8", "surrogateescape")
+
+
+def texts(names: Iterable[str]) -> list[str]:
+    """All the names as UTF-8 has them."""
+    return list(names) if _UTF8_NAMES else [text(name) for name in names]
 
 
 def order(path: str) -> bytes:

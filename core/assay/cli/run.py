@@ -111,7 +111,13 @@ def _print_json(evaluation: Evaluation, code: int) -> None:
 
 
 def _print_tables(evaluation: Evaluation) -> None:
-    from assay.reports.tables import candidate_table, failure_table, safe, sentence
+    from assay.reports.tables import (
+        candidate_table,
+        diagnostic_notes,
+        failure_table,
+        safe,
+        sentence,
+    )
     from assay.results import results_digest
 
     console = make_console()
@@ -121,6 +127,8 @@ def _print_tables(evaluation: Evaluation) -> None:
     if failures.row_count:
         console.print()
         console.print(failures)
+    for note in diagnostic_notes(report):
+        console.print(note)
     for item in evaluation.plan.skipped:
         console.print(sentence(f"skipped {item.task}: {item.reason}"))
     for problem in evaluation.problems:

@@ -44,6 +44,8 @@ def explain_trial(record: TrialRecord, artifacts: ArtifactFolder) -> Iterator[Re
         (verdict.status.value, f"bold {_STYLES[verdict.status]}"),
         printable(f" (trust {verdict.trust.value}, decided by {verdict.decided_by})"),
     )
+    if verdict.diagnostic:
+        yield Text("  diagnostic: ", style="yellow") + safe(verdict.diagnostic)
     for reason in verdict.reasons:
         yield Text(f"  reason: {reason.value} ({reason.layer.value})")
     for stage, status in record.stages.items():

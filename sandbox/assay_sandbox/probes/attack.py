@@ -42,7 +42,6 @@ def attack_sandbox(
     capabilities: Capabilities,
     runtime: Runtime,
     hasher: Hasher,
-    init: bytes,
     *,
     profiles: Collection[Profile],
     only: Collection[str],
@@ -50,7 +49,7 @@ def attack_sandbox(
     """The canary, then every chosen probe under every chosen profile."""
     wanted = chosen(only)
     mode = capabilities.mode
-    canary, blind_sentinels = _canary(plan, mode, runtime, hasher, init)
+    canary, blind_sentinels = _canary(plan, mode, runtime, hasher)
     results: list[ProbeResult] = []
     with Sentinels(plan.ids, hasher) as sentinels:
         setting = Setting(opener, runtime, plan.ids, hasher, sentinels)
@@ -78,12 +77,12 @@ def _canaries() -> tuple[Attack, ...]:
 
 
 def _canary(
-    plan: LaunchPlan, mode: str, runtime: Runtime, hasher: Hasher, init: bytes
+    plan: LaunchPlan, mode: str, runtime: Runtime, hasher: Hasher
 ) -> tuple[tuple[ProbeResult, ...], list[str]]:
     """What escaped from the weak jail, and the sentinels that did not notice."""
     with Sentinels(plan.ids, hasher) as sentinels:
         setting = Setting(
-            weakened(plan, sentinels, init),
+            weakened(plan, sentinels),
             runtime,
             plan.ids,
             hasher,

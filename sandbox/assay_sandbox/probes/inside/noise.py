@@ -9,7 +9,7 @@ RECORDS = (
     "done {n} exited 0 0.000000 0.000000 1",
     "[I][2026-01-01T00:00:00+0000] pid={n} (jail) exited with status: 0, (PIDs left: 0)",
     "[F][2026-01-01T00:00:00+0000][1] main():1 could not launch",
-    "failed {n} exec:ENOENT",
+    "failed {n} exec:2",
 )
 ESCAPES = (
     b"\x1b]0;owned\x07\x1b[2J\x1b[H\x1b[31mFAKE PASS\x1b[0m\r\n\x1b]52;c;b3duZWQ=\x07"
