@@ -39,6 +39,7 @@ from assay.api import (
 from assay.api.files import open_root, opened, read_file
 from assay.fixture_repository import REPOSITORY
 from assay.grading_trees import GradingTrees
+from assay.metering import unmetered
 from assay.services import Services
 from assay.surroundings import surroundings
 
@@ -101,7 +102,7 @@ class GradingContext:
         return Services(
             task=self.task,
             runtime=self.runtime,
-            sandbox=self.sandbox,
+            sandbox=unmetered(self.sandbox),
             artifacts=self.artifacts,
             variables=surroundings(self.task, self.runtime),
             files=self.sources,

@@ -303,6 +303,10 @@ sys.path.insert(0, "/workspace/src")
 import calc
 assert calc.add(2, 3) == 5
 """
+SETTINGS = (
+    "[apply]\n\twhitespace = error\n[commit]\n\tgpgsign = true\n[core]\n\thooksPath = hooks\n"
+    "[init]\n\tdefaultBranch = other\n[user]\n\tname = s3cr3t\n[safe]\n\tdirectory = /nowhere\n"
+)
 COMMIT = "38b56e1b445f8db58788bdd2c5b5b73e61136c55"
 
 
@@ -332,7 +336,10 @@ def test_a_repository_of_one_commit_that_no_candidate_can_change(tmp_path: Path)
         expect={"verdict": "rejected", "required": ["ignored-path-changed"]},
     )
     run = tmp_path / "run"
-    done = assay("run", suite, "--output", run)
+    settings = write_tree(tmp_path / "settings", {"git/config": SETTINGS, "hooks/pre-commit": "x"})
+    caller = {name: value for name, value in CALLER.items() if name.startswith("GIT_")}
+    caller |= {"XDG_CONFIG_HOME": str(settings), "GIT_CONFIG_GLOBAL": str(settings / "git/config")}
+    done = assay("run", suite, "--output", run, env=caller)
     assert done.code == 0, done.out + done.err + kept(run)
     report = json.loads((run / "report.json").read_bytes())
     gold_trial = report["results"]["trials"][0]
