@@ -20,6 +20,7 @@ from assay.api import (
     Facts,
     Fault,
     Reason,
+    RevisionMismatch,
     StageStatus,
     TrialSpec,
     Unavailable,
@@ -86,6 +87,8 @@ class Draft:
             self.fail(Reason.SANDBOX_UNAVAILABLE, error)
         elif isinstance(error, CopyMismatch):
             self.fail(Reason.COPY_FAILED, error)
+        elif isinstance(error, RevisionMismatch):
+            self.fail(Reason.REVISION_MISMATCH, error)
         else:
             self.fail(Reason.ENVIRONMENT_FAILED, error)
 

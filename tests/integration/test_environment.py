@@ -17,11 +17,11 @@ from support.grading import grade
 from support.jail import python, runtime, sandbox, session, store
 from support.tiny import FIXED, add_candidate, make_suite, write_tree
 
-from assay.api import Network, Profile, RelPath, RuntimeUnavailable, Task, TestOutcome
+from assay.api import Network, Profile, Reason, RelPath, RuntimeUnavailable, Task, TestOutcome
 from assay.builtin.copier import CopyCopier
 from assay.builtin.hasher import TreeHasher
-from assay.host import Components
-from assay.plan import lacking
+from assay.host import Components, WorkerFactory
+from assay.plan import lacking, load_tasks, make_plan
 from assay.plugins import Registry
 from assay.suites import open_suite
 from assay.surroundings import surroundings
@@ -412,3 +412,27 @@ def test_caches_are_content_that_nobody_can_change(tmp_path: Path) -> None:
     refused = assay("run", suite, "--output", tmp_path / "refused")
     rule = "caches/shared/node_modules: an entry that the tree contract ignores is not allowed"
     assert (refused.code, rule in refused.err) == (3, True), refused.err
+
+
+@pytest.mark.parametrize("changed", ["add/hidden/test_hidden.py", "caches/shared/package"])
+def test_what_changes_after_the_plan_is_not_graded(changed: str, tmp_path: Path) -> None:
+    suite = make_suite(tmp_path / "suite", caches=["shared"])
+    write_tree(suite / "caches", {"shared/package": "as planned"})
+    add_candidate(suite / "add", "gold", {"src/calc.py": FIXED})
+    components = Components(Registry(), TreeHasher(), CopyCopier(), sandbox(), store())
+    opened = open_suite(str(suite))
+    plan = make_plan(opened, load_tasks(opened), components)
+    (suite / changed).write_text("something else")
+    factory = WorkerFactory(
+        tasks=plan.tasks,
+        candidates=plan.candidates,
+        runtimes=plan.runtimes,
+        scratch=str(tmp_path),
+        artifacts=tmp_path / "artifacts",
+        hasher="assay-tree-v1",
+        copier="copy",
+        sandbox="nsjail",
+    )
+    record = factory()(plan.specs[0])
+    assert record.verdict.reasons == (Reason.REVISION_MISMATCH,)
+    assert record.error == "task add: changed after the run was planned"
