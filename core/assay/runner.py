@@ -24,16 +24,15 @@ from assay.api import (
     VerdictStatus,
 )
 from assay.baseline import BASELINE
-from assay.canonical import digest_json
 from assay.eviction import store_limits
 from assay.host import Components, WorkerFactory
-from assay.identity import environment, environment_digest
 from assay.interruption import Interruption, interruptible
 from assay.ledger import ARTIFACTS, REPORT, RUN, Ledger, create_run_folder, write_json
 from assay.plan import Plan
 from assay.rechecks import recheck
 from assay.reference import References, reference_runs, references_json, under_references
 from assay.results import build_report, results_digest
+from assay.run_identity import run_identity
 from assay.scratch import reap, run_folders
 
 __all__ = ["Observer", "RunResult", "baseline_spec", "execute"]
@@ -87,7 +86,7 @@ def _execute(
     limits = store_limits()
     create_run_folder(folder)
     started = time.time()
-    identity = _identity(plan, components)
+    identity = run_identity(plan, components)
     about = {
         "schema": "assay-run-1",
         "suite": plan.header.id,
@@ -178,47 +177,6 @@ def _execute(
 
 def _replaced(records: tuple[TrialRecord, ...], late: TrialRecord) -> tuple[TrialRecord, ...]:
     return tuple(late if record.spec == late.spec else record for record in records)
-
-
-def _identity(plan: Plan, components: Components) -> dict[str, Any]:
-    """Everything of this host that may change a result; equal for equal hosts."""
-    used = {
-        ("assay.sandboxes", components.sandbox.name),
-        ("assay.hashers", components.hasher.contract),
-        *(
-            ("assay.graders", spec.use)
-            for task in plan.tasks.values()
-            for spec in task.task.graders
-        ),
-    }
-    capabilities = components.sandbox.capabilities()
-    found = environment(
-        [components.registry.find(group, name) for group, name in sorted(used)],
-        {
-            "sandbox": {
-                "name": components.sandbox.name,
-                "mode": capabilities.mode,
-                "layers": capabilities.layers,
-                "versions": capabilities.versions,
-                **({"diagnostic": note} if (note := capabilities.diagnostic) else {}),
-            },
-            "runtimes": {
-                task_id: {"digest": runtime.digest, "versions": runtime.versions}
-                for task_id, runtime in sorted(plan.runtimes.items())
-            },
-        },
-    )
-    tasks = {task_id: plan.revisions[task_id] for task_id in sorted(plan.tasks)}
-    return {
-        "revisions": {
-            "task": digest_json({task_id: pins.task for task_id, pins in tasks.items()}),
-            "fixture": digest_json(
-                {task_id: pins.fixture.digest for task_id, pins in tasks.items()}
-            ),
-            "environment": environment_digest(found),
-        },
-        "environment": found,
-    }
 
 
 def _first(plan: Plan) -> dict[str, TrialSpec]:

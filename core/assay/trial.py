@@ -9,34 +9,20 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
-
-from attrs import frozen
 
 from assay.api import (
     Candidate,
     CandidateMalformed,
-    ChangeSet,
     CleanupFailed,
     Contaminated,
-    Copier,
-    CopyFailed,
     Digest,
     Edits,
-    Grader,
-    GraderSpec,
-    Hasher,
     InvalidInput,
-    Prepared,
     Reason,
     RelPath,
-    Runtime,
-    Sandbox,
+    RevisionMismatch,
     StageStatus,
-    Store,
-    TreeManifest,
     TrialRecord,
     TrialSpec,
     Workspace,
@@ -44,48 +30,19 @@ from assay.api import (
 from assay.api.changes import compare, edited_manifest
 from assay.api.files import open_root, read_file
 from assay.baseline import baseline_verdict
-from assay.benchmark import BenchmarkTask
 from assay.boundary import judge, permitted_edits
 from assay.candidates import edits as read_edits
 from assay.claims import check as check_claims
 from assay.decide import decide
 from assay.draft import Draft, grader_timing, trees_timing, usage
-from assay.fixtures import UNREADABLE, Source, SourceGuard, leave
-from assay.grading import GradingContext
+from assay.fixtures import UNREADABLE, SourceGuard, leave
 from assay.grading_trees import GradingTrees
-from assay.ledger import ArtifactFolder
 from assay.measure import measure
+from assay.prepared import PreparedTask, TrialHost, grading_context, stored_path
 
-__all__ = ["PreparedTask", "TrialHost", "run_trial"]
+__all__ = ["run_trial"]
 
 _SHOWN_TOUCHED = 20
-
-
-@frozen
-class PreparedTask:
-    """A task whose trees are in the store, verified against their digests."""
-
-    benchmark: BenchmarkTask
-    prepared: Prepared
-    hidden: Prepared | None
-    repository: Prepared | None
-    runtime: Runtime
-    graders: Mapping[str, Grader]
-    options: Mapping[str, Any]
-    source: Source | None = None
-    """The fixture itself, as this process knows it; None to look at it anew each time."""
-
-
-@frozen
-class TrialHost:
-    """The parts of this host that a trial works with."""
-
-    hasher: Hasher
-    copier: Copier
-    sandbox: Sandbox
-    store: Store
-    scratch: str
-    artifacts: ArtifactFolder
 
 
 def run_trial(
@@ -104,6 +61,8 @@ def run_trial(
             guard = _guard(host, task, spec)
             draft.source_before = guard.before
             draft.source_check = guard.source_check
+            if task.revision != spec.task_digest:
+                raise RevisionMismatch(f"task {spec.task}: changed after the run was planned")
         _measure_all(host, task, candidate, draft, workspace)
     except CandidateMalformed as error:
         draft.rejected |= {error.reason}
@@ -157,7 +116,9 @@ def _measure_all(
         expected, changes = trees.whole()
     with draft.stage("grading"):
         for grader in task.benchmark.task.graders:
-            context = _context(host, task, trees, changes, expected, grader)
+            context = grading_context(
+                host, task, trees, changes, expected, grader, probing=candidate is None
+            )
             with draft.timed(grader_timing(grader.id)):
                 draft.facts += (measure(task.graders[grader.id], context),)
     if candidate is not None:
@@ -180,42 +141,6 @@ def _wish(host: TrialHost, task: PreparedTask, candidate: Candidate) -> Edits:
 def _is_binary(wish: Edits, path: RelPath) -> bool:
     write = wish.writes.get(path)
     return write is not None and b"\0" in write.content
-
-
-def _context(
-    host: TrialHost,
-    task: PreparedTask,
-    trees: GradingTrees,
-    changes: ChangeSet,
-    tree: TreeManifest,
-    grader: GraderSpec,
-) -> GradingContext:
-    hidden = task.hidden.manifest if task.hidden is not None else None
-    return GradingContext(
-        task=task.benchmark.task,
-        spec=grader,
-        options=task.options[grader.id],
-        tree=tree,
-        hidden=hidden,
-        change_set=changes,
-        runtime=task.runtime,
-        artifacts=host.artifacts,
-        sandbox=host.sandbox,
-        trees=trees,
-        fixture_trees=trees.of_trusted(task.prepared),
-        hidden_trees=None if task.hidden is None else trees.of_trusted(task.hidden),
-        repository=None if task.repository is None else trees.of_trusted(task.repository),
-        fixture_source=stored_path(host.store, task.prepared.manifest),
-        hidden_source=None if hidden is None else stored_path(host.store, hidden),
-    )
-
-
-def stored_path(store: Store, manifest: TreeManifest) -> str:
-    """Host path of a tree that must be in the store; raises CopyFailed when it is not."""
-    path = store.tree(manifest.ref)
-    if path is None:
-        raise CopyFailed(f"tree {manifest.ref.digest} is not in the store")
-    return path
 
 
 def _leave(draft: Draft, guard: SourceGuard | None, opened: list[Workspace]) -> None:

@@ -217,6 +217,7 @@ def _measure(kind: PolicyKind, wanted: InitKind) -> tuple[Capabilities, LaunchPl
             "init": init.digest,
         },
         shared_pid_namespace=True,
+        listening=True,
         profiles=profiles_data(),
         diagnostic=DIAGNOSTIC.get(kind, ""),
     )
