@@ -30,6 +30,7 @@ from assay.interruption import Interruption, interruptible
 from assay.ledger import ARTIFACTS, REPORT, RUN, Ledger, create_run_folder, write_json
 from assay.plan import Plan
 from assay.rechecks import recheck
+from assay.redaction import host_redactor
 from assay.reference import References, reference_runs, references_json, under_references
 from assay.results import build_report, results_digest
 from assay.run_identity import run_identity
@@ -86,17 +87,21 @@ def _execute(
     limits = store_limits()
     create_run_folder(folder)
     started = time.time()
-    identity = run_identity(plan, components)
+    redactor = host_redactor()
+    identity = run_identity(plan, components, redactor)
     about = {
         "schema": "assay-run-1",
         "suite": plan.header.id,
         "subject": {"kind": "submission" if plan.submitted else "calibration"},
         "tasks": sorted(plan.tasks),
-        "skipped": [{"task": item.task, "reason": item.reason} for item in plan.skipped],
+        "skipped": [
+            {"task": item.task, "reason": redactor.message(item.reason)} for item in plan.skipped
+        ],
         "executor": executor,
         "workers": workers,
         "copier": components.copier.name,
         "identity": identity,
+        "redaction": redactor.about(),
         "started": int(started),
     }
     if components.fallback is not None:
@@ -146,7 +151,7 @@ def _execute(
                 records = _replaced(records, ledger.append(late))
         finally:
             pool.close()
-    report = build_report(plan, records, baseline, identity)
+    report = redactor.names(build_report(plan, records, baseline, identity))
     write_json(folder, REPORT, report)
     write_json(
         folder,

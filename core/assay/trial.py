@@ -11,6 +11,8 @@ import os
 import time
 from functools import partial
 
+from attrs import evolve
+
 from assay.api import (
     Candidate,
     CandidateMalformed,
@@ -29,6 +31,7 @@ from assay.api import (
 )
 from assay.api.changes import compare, edited_manifest
 from assay.api.files import open_root, read_file
+from assay.artifacts import GraderArtifacts, TrialArtifacts, export
 from assay.baseline import baseline_verdict
 from assay.boundary import judge, permitted_edits
 from assay.candidates import edits as read_edits
@@ -56,6 +59,7 @@ def run_trial(
     draft = Draft(spec)
     guard: SourceGuard | None = None
     workspace: list[Workspace] = []
+    artifacts = TrialArtifacts(host.artifacts, host.redactor, host.limits)
     try:
         with draft.stage("source"), draft.timed(trees_timing("hash")):
             guard = _guard(host, task, spec)
@@ -63,7 +67,7 @@ def run_trial(
             draft.source_check = guard.source_check
             if task.revision != spec.task_digest:
                 raise RevisionMismatch(f"task {spec.task}: changed after the run was planned")
-        _measure_all(host, task, candidate, draft, workspace)
+        _measure_all(host, task, candidate, draft, workspace, artifacts)
     except CandidateMalformed as error:
         draft.rejected |= {error.reason}
         draft.error = error.rule
@@ -74,7 +78,7 @@ def run_trial(
         draft.blame(error)
     finally:
         _leave(draft, guard, workspace)
-    return _record(host, task, draft, candidate)
+    return host.redactor.record(_record(host, task, draft, candidate, artifacts))
 
 
 def _guard(host: TrialHost, task: PreparedTask, spec: TrialSpec) -> SourceGuard:
@@ -94,6 +98,7 @@ def _measure_all(
     candidate: Candidate | None,
     draft: Draft,
     opened: list[Workspace],
+    artifacts: TrialArtifacts,
 ) -> None:
     base = task.prepared.manifest
     with draft.stage("candidate"):
@@ -116,11 +121,15 @@ def _measure_all(
         expected, changes = trees.whole()
     with draft.stage("grading"):
         for grader in task.benchmark.task.graders:
+            put = GraderArtifacts(artifacts, grader.id)
             context = grading_context(
-                host, task, trees, changes, expected, grader, probing=candidate is None
+                host, task, trees, changes, expected, grader, put, probing=candidate is None
             )
             with draft.timed(grader_timing(grader.id)):
-                draft.facts += (measure(task.graders[grader.id], context),)
+                facts = measure(task.graders[grader.id], context)
+            draft.facts += (evolve(facts, artifacts=artifacts.kept(facts.artifacts)),)
+        if task.benchmark.task.artifacts:
+            export(trees.at_rest(), task.benchmark.task.artifacts, artifacts)
     if candidate is not None:
         with draft.stage("claims"):
             draft.claims = check_claims(task.benchmark.task, candidate, draft.facts)
@@ -181,7 +190,11 @@ def _remove(draft: Draft, workspace: Workspace) -> None:
 
 
 def _record(
-    host: TrialHost, task: PreparedTask, draft: Draft, candidate: Candidate | None
+    host: TrialHost,
+    task: PreparedTask,
+    draft: Draft,
+    candidate: Candidate | None,
+    artifacts: TrialArtifacts,
 ) -> TrialRecord:
     if candidate is None:
         verdict = baseline_verdict(task.benchmark.task, draft)
@@ -214,4 +227,5 @@ def _record(
         timings=draft.timings,
         error=draft.error,
         retryable=draft.retryable,
+        artifacts=artifacts.notes(),
     )
