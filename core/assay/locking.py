@@ -30,7 +30,7 @@ from assay.plugins import Registry
 from assay.revisions import task_digest
 from assay.strict_json import load
 from assay.suites import SUITE_FILE, TASK_FILE, Suite, open_suite
-from assay.tree import tree_ref
+from assay.tree import tree_ref, whole_tree
 
 __all__ = ["DEFAULT_HASHER", "LockResult", "Why", "compute_pins", "lock_suite"]
 
@@ -122,11 +122,16 @@ def compute_pins(task: BenchmarkTask, hasher: Hasher) -> TaskPins:
     hidden = None
     if task.hidden is not None:
         hidden = tree_ref(task.hidden, hasher, f"{task.id}/{task.task.hidden}/")
+    trees = {
+        name: whole_tree(folder, hasher, f"{task.id}: {name}").ref.digest
+        for name, folder in sorted(task.trees.items())
+    }
     return TaskPins(
         fixture=tree_ref(task.fixture, hasher, f"{task.id}/{task.task.fixture}/"),
         hidden=hidden,
-        task=task_digest(task.task, hidden.digest if hidden else None),
+        task=task_digest(task.task, hidden.digest if hidden else None, trees=trees),
         version=task.task.version,
+        trees=trees,
     )
 
 
@@ -138,6 +143,7 @@ def _as_json(pins: Mapping[str, TaskPins]) -> dict[str, dict[str, Any]]:
             "hidden": pin.hidden.digest if pin.hidden else None,
             "task": pin.task,
             **({"version": pin.version} if pin.version > 1 else {}),
+            **({"trees": dict(pin.trees)} if pin.trees else {}),
         }
         for task_id, pin in sorted(pins.items())
     }
@@ -163,11 +169,12 @@ def _drift(old: Mapping[str, Any], new: Mapping[str, Any], *, done: bool) -> Ite
 
 
 def _value(pin: Mapping[str, Any], key: str) -> Any:
-    return pin.get(key, _DEFAULTS.get(key)) or "nothing"
+    return _flat(pin).get(key, _DEFAULTS.get(key)) or "nothing"
 
 
 def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    return [key for key in _KEYS if _value(old, key) != _value(new, key)]
+    keys = (*_KEYS, *_tree_keys(_flat(old), _flat(new)))
+    return [key for key in keys if _value(old, key) != _value(new, key)]
 
 
 def _is_changed(old: Mapping[str, Any], new: Mapping[str, Any], task_id: str) -> bool:
@@ -215,6 +222,14 @@ def _entries(
         )
         for task_id in changed
     ]
+
+
+def _flat(pins: Mapping[str, Any]) -> dict[str, Any]:
+    return {**pins, **{f"trees.{name}": digest for name, digest in pins.get("trees", {}).items()}}
+
+
+def _tree_keys(*pins: Mapping[str, Any]) -> list[str]:
+    return sorted({key for one in pins for key in one if key.startswith("trees.")})
 
 
 def _replace(path: Path, document: Mapping[str, Any]) -> None:

@@ -67,9 +67,11 @@ def _run() -> dict[str, Any]:
             "additionalProperties": {"type": "object", "additionalProperties": _COUNT},
         },
         "folders": _closed(reaped=_COUNT, created=_COUNT, removed=_COUNT),
+        "limits": _OBJECT,
         "evicted": _COUNT,
         "leaks": _TEXTS,
         "interrupted": {"type": "boolean"},
+        "copier_fallback": _closed(asked=_TEXT, reason=_TEXT),
     }
     return document
 

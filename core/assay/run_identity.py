@@ -51,8 +51,18 @@ def _environment(plan: Plan, components: Components) -> dict[str, Any]:
                 **({"diagnostic": note} if (note := capabilities.diagnostic) else {}),
             },
             "runtimes": {
-                task_id: {"digest": runtime.digest, "versions": runtime.versions}
+                task_id: {
+                    "digest": runtime.digest,
+                    "versions": runtime.versions,
+                    **_trees(plan, task_id),
+                }
                 for task_id, runtime in sorted(plan.runtimes.items())
             },
         },
     )
+
+
+def _trees(plan: Plan, task_id: str) -> dict[str, Any]:
+    """Digests of what else of the suite a task's jails see."""
+    trees = plan.revisions[task_id].trees
+    return {"trees": dict(trees)} if trees else {}

@@ -24,17 +24,17 @@ from assay.api import (
     VerdictStatus,
 )
 from assay.baseline import BASELINE
-from assay.eviction import StoreLimits, evict, store_limits
+from assay.eviction import store_limits
 from assay.host import Components, WorkerFactory
 from assay.interruption import Interruption, interruptible
 from assay.ledger import ARTIFACTS, REPORT, RUN, Ledger, create_run_folder, write_json
-from assay.leftovers import Fate, sweep
 from assay.plan import Plan
+from assay.rechecks import recheck
 from assay.redaction import host_redactor
 from assay.reference import References, reference_runs, references_json, under_references
 from assay.results import build_report, results_digest
 from assay.run_identity import run_identity
-from assay.scratch import run_folders, scratch_places
+from assay.scratch import reap, run_folders
 
 __all__ = ["Observer", "RunResult", "baseline_spec", "execute"]
 
@@ -104,8 +104,13 @@ def _execute(
         "redaction": redactor.about(),
         "started": int(started),
     }
+    if components.fallback is not None:
+        about["copier_fallback"] = {
+            "asked": components.fallback.asked,
+            "reason": components.fallback.reason,
+        }
     write_json(folder, RUN, about)
-    reaped, evicted = _reap(components, limits)
+    reaped, evicted = reap(components.store.root, limits)
     with run_folders(components) as folders, Ledger(folder) as ledger:
         factory = WorkerFactory(
             tasks=plan.tasks,
@@ -136,13 +141,14 @@ def _execute(
                 [spec for task, spec in _first(plan).items() if task not in unsound],
                 counted,
             )
-            unsound |= {
-                task: found.failed for task, found in references.items() if found.failed is not None
-            }
+            unsound |= {task: ref.failed for task, ref in references.items() if ref.failed}
             diagnostic = components.sandbox.capabilities().diagnostic
             records = _trials(plan, pool, unsound, references, ledger, observer, diagnostic)
             for record in records:
                 folders.count(record)
+            probes = [*baseline.values()]
+            for late in recheck(plan, records, probes, components.hasher):
+                records = _replaced(records, ledger.append(late))
         finally:
             pool.close()
     report = redactor.names(build_report(plan, records, baseline, identity))
@@ -174,15 +180,8 @@ def _execute(
     return RunResult(folder, report, records, interruption.number, folders.leaks)
 
 
-def _reap(components: Components, limits: StoreLimits) -> tuple[int, int]:
-    """Remove what killed runs left, and what the store no longer needs; how many of each."""
-    root = components.store.root
-    found = sweep(scratch_places(root))
-    kept = evict(root, limits)
-    return (
-        sum(item.fate is Fate.REMOVED for item in found),
-        sum(item.fate is Fate.REMOVED for item in kept),
-    )
+def _replaced(records: tuple[TrialRecord, ...], late: TrialRecord) -> tuple[TrialRecord, ...]:
+    return tuple(late if record.spec == late.spec else record for record in records)
 
 
 def _first(plan: Plan) -> dict[str, TrialSpec]:
@@ -251,6 +250,7 @@ def _ungraded(spec: TrialSpec, probe: TrialRecord) -> TrialRecord:
         verdict,
         source_before=probe.source_before,
         source_after=probe.source_after,
+        source_check=probe.source_check,
         leaks=probe.leaks,
         workspace_removed=probe.workspace_removed,
         error=probe.error,

@@ -33,6 +33,7 @@ class _Pins:
     task: str
     hidden: str | None = None
     contract: str = "assay-tree-v1"
+    trees: Mapping[str, str] = field(factory=dict)
     version: int = 1
 
 
@@ -120,6 +121,10 @@ def _pin_digests(pins: _Pins) -> TaskPins:
         else TreeRef(pins.contract, checked("hidden", digest_text, hidden)),
         task=checked("task", digest_text, pins.task),
         version=checked("version", _version, pins.version),
+        trees={
+            name: checked("trees", checked, name, digest_text, digest)
+            for name, digest in sorted(pins.trees.items())
+        },
     )
 
 
