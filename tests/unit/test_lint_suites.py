@@ -94,6 +94,17 @@ def test_every_task_that_can_t_be_loaded_is_found(suite: Path) -> None:
     ]
 
 
+def test_of_a_retired_task_only_the_files_are_read(suite: Path) -> None:
+    changed(suite, graders=graders()[:1])
+    pin_anew(suite)
+    assert list(found(suite)) == ["no-hidden-grader"]
+    changed(suite, graders=graders()[:1], retired={"reason": "old"})
+    assert found(suite) == {}
+    assert report(suite).retired == ("add",)
+    assert report(suite).loadable() == ()
+    assert report(suite, "add").retired == ()
+
+
 def test_a_tree_that_is_refused(suite: Path) -> None:
     (suite / "add" / "fixture" / "link").symlink_to("/etc/passwd")
     assert "symbolic link" in found(suite)["invalid-task"][0]

@@ -56,6 +56,8 @@ class LintReport:
     tasks: tuple[str, ...]
     findings: tuple[Finding, ...]
     unread: tuple[tuple[str, str], ...] = ()
+    retired: tuple[str, ...] = ()
+    """Tasks of which only their files were looked at."""
 
     def with_findings(self, more: Iterable[Finding]) -> LintReport:
         """The same report with more findings in it."""

@@ -81,6 +81,7 @@ def lint_suite(suite: Suite, registry: Registry, only: Collection[str] = ()) -> 
     findings: list[Finding] = []
     unread: list[tuple[str, str]] = []
     seen: list[SeenTask] = []
+    retired: list[str] = []
     for task_id in tasks:
         try:
             benchmark = suite.task(task_id, check_graders=False)
@@ -88,6 +89,9 @@ def lint_suite(suite: Suite, registry: Registry, only: Collection[str] = ()) -> 
             candidates = suite.candidates(task_id)
         except AssayError as error:
             findings.append(_suite_finding("invalid-task", task_id, detail=str(error)))
+            continue
+        if benchmark.task.retired is not None and task_id not in only:
+            retired.append(task_id)
             continue
         expected = {item.expect.verdict for item in candidates if item.expect is not None}
         seen.append(_seen(benchmark, scans, candidates))
@@ -98,10 +102,12 @@ def lint_suite(suite: Suite, registry: Registry, only: Collection[str] = ()) -> 
             findings += found.lint()
             if not found.has_rules():
                 unread.append((task_id, spec.id))
+    looked_at = tuple(task_id for task_id in tasks if task_id not in retired)
     findings += lint_with_rules(SeenSuite(tuple(seen), suite.files, tasks), registry)
     return LintReport(
         suite=suite.header.id,
-        tasks=tasks,
+        tasks=looked_at,
+        retired=tuple(retired),
         findings=in_order(findings),
         unread=tuple(unread),
     )

@@ -34,6 +34,9 @@ def show(report: LintReport, driven: Driven | None, console: Console) -> None:
     if report.unread:
         names = ", ".join(f"{task}/{grader}" for task, grader in report.unread)
         console.print(sentence(f"not read, for want of rules: {names}"), style="dim")
+    if report.retired:
+        names = ", ".join(report.retired)
+        console.print(sentence(f"retired, so only their files were read: {names}"), style="dim")
     if not detector():
         text = "secrets are searched for by assay's own patterns; assay[secrets] has more"
         console.print(text, style="dim")
