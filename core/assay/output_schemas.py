@@ -228,6 +228,7 @@ OUTPUT_SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
     "check-output": _check_output,
     "clean-output": _clean_output,
     "doctor-output": _doctor_output,
+    "error-output": lambda: _document("error-output", error=_TEXT, message=_TEXT, exit_code=_CODE),
     "lint-output": _lint_output,
     "lock-output": lambda: _document(
         "lock-output", changed=_TEXTS, published=_TEXTS, exit_code=_CODE
