@@ -24,6 +24,7 @@ docs: $(VENV)/.installed-dev
 
 # CORPUS=FOLDER measures its attacks too; without it, the page keeps what it says of them.
 figures: $(VENV)/.installed-dev
+	$(BIN)/python benchmarks/jail.py
 	$(BIN)/python benchmarks/isolation.py $(if $(CORPUS),--corpus $(CORPUS))
 
 tree-figures: $(VENV)/.installed-dev

@@ -1,16 +1,20 @@
-"""What a jail costs on this host, beside the alternatives.
+"""Writes the page of figures of the jail: what one costs on this host, beside the alternatives.
 
-    python benchmarks/jail.py [ROUNDS]
+    python benchmarks/jail.py [--rounds N] [PAGE]
 
-One run, every way in turn in each round, so that other load meets all alike. Prints the median
-and the best of each way in milliseconds, and the ratios that matter. bubblewrap and runc are
-measured where they are installed, with the same directories of the system mounted.
+PAGE is docs/reference/jail-figures.md unless given. One run, every way in turn in each round, so
+that other load meets all alike. bubblewrap and runc are measured where they are installed, with
+the same directories of the system mounted.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import operator
 import os
+import platform
+import resource
 import shutil
 import statistics
 import subprocess
@@ -18,8 +22,10 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+
+from attrs import define, field, frozen
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
@@ -33,10 +39,47 @@ from assay_sandbox.memory import memory_layer
 from assay_sandbox.nsjail_process import nsjail_program
 from assay_sandbox.policy import policy_of_this_host
 
+PAGE = Path(__file__).parents[1] / "docs/reference/jail-figures.md"
 TRUE = "/bin/true"
-QUIET_PYTHON = ("/runtime/python/bin/python3", "-I", "-S", "-B", "-c", "pass")
+PASS = (PYTHON, b"-I", b"-c", b"pass")
 SECONDS_OF_THROUGHPUT = 5.0
+THREADS = 2
+RATE = 60
 BALLAST_BYTES = 1024**3
+
+COLD, WARM = "a jail, and one command", "the same, kept warm"
+COLD_PYTHON, WARM_PYTHON = "a jail, and `python3 -I -c pass`", "that, kept warm"
+RAW = "nsjail with our mounts and policy"
+
+
+@frozen
+class Way:
+    """How something is started; `before` and `after` are not measured."""
+
+    start: Callable[[], None]
+    before: Callable[[], None] = lambda: None
+    after: Callable[[], None] = lambda: None
+
+
+@define
+class Taken:
+    """Milliseconds of each round, and of a processor: this process and all that it waited for."""
+
+    times: list[float] = field(factory=list)
+    processor: list[float] = field(factory=list)
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.times)
+
+    @property
+    def best(self) -> float:
+        return min(self.times)
+
+    def figures(self) -> tuple[str, ...]:
+        """Median, best, and mean of the processor's."""
+        values = (self.median, self.best, statistics.mean(self.processor))
+        return tuple(f"{value:.2f}" for value in values)
 
 
 def run(argv: list[str], pass_fds: tuple[int, ...] = ()) -> None:
@@ -46,14 +89,14 @@ def run(argv: list[str], pass_fds: tuple[int, ...] = ()) -> None:
     )  # fmt: skip
 
 
-def raw_nsjail(argv: tuple[str, ...]) -> Callable[[], None]:
+def raw_nsjail() -> Callable[[], None]:
     """The same mounts and policy, without init, supervisor and control group."""
     ids = sandbox().capabilities().ids
     assert ids is not None
     init = compiled_or_python()
     plan = LaunchPlan(ids, policy_of_this_host(), "new", memory_layer(), init)
     layout = layout_of(spec(), init)
-    text = configuration(plan, layout, list(argv), {}, None, loopback=False)
+    text = configuration(plan, layout, [TRUE], {}, None, loopback=False)
     config = os.memfd_create("benchmark")
     os.write(config, text)
 
@@ -78,7 +121,7 @@ def bubblewrap(program: str) -> Callable[[], None]:
 
 
 def runc(program: str, bundle: Path) -> Callable[[], None]:
-    run_in(bundle, [program, "spec"])
+    subprocess.run([program, "spec"], cwd=bundle, check=True, stdout=subprocess.DEVNULL)
     config = json.loads((bundle / "config.json").read_text())
     config["process"].update(args=[TRUE], terminal=False)
     config["root"] = {"path": "rootfs", "readonly": True}
@@ -91,10 +134,6 @@ def runc(program: str, bundle: Path) -> Callable[[], None]:
     return lambda: run([program, "run", "--bundle", str(bundle), f"assay-{time.monotonic_ns()}"])
 
 
-def run_in(folder: Path, argv: list[str]) -> None:
-    subprocess.run(argv, cwd=folder, check=True, stdout=subprocess.DEVNULL)
-
-
 def api(*argv: bytes) -> Callable[[], None]:
     """Open a jail, run one command, close it."""
 
@@ -105,6 +144,18 @@ def api(*argv: bytes) -> Callable[[], None]:
     return start
 
 
+def kept_warm(start: Callable[[], None]) -> Way:
+    """The second of two jails: the first leaves it a spare, and it leaves the next one."""
+    scopes = []
+
+    def before() -> None:
+        scopes.append(sandbox().warm())
+        scopes[-1].__enter__()
+        start()
+
+    return Way(start, before, lambda: scopes.pop().__exit__(None, None, None))
+
+
 def works(start: Callable[[], None]) -> bool:
     try:
         start()
@@ -113,9 +164,9 @@ def works(start: Callable[[], None]) -> bool:
     return True
 
 
-def per_second(start: Callable[[], None], workers: int) -> float:
-    """How often it is done in a second by so many threads."""
-    counts = [0] * workers
+def per_second(start: Callable[[], None]) -> float:
+    """How often it is done in a second by two threads."""
+    counts = [0] * THREADS
     end = time.monotonic() + SECONDS_OF_THROUGHPUT
 
     def repeat(worker: int) -> None:
@@ -123,7 +174,7 @@ def per_second(start: Callable[[], None], workers: int) -> float:
             start()
             counts[worker] += 1
 
-    threads = [threading.Thread(target=repeat, args=(worker,)) for worker in range(workers)]
+    threads = [threading.Thread(target=repeat, args=(worker,)) for worker in range(THREADS)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -131,55 +182,120 @@ def per_second(start: Callable[[], None], workers: int) -> float:
     return sum(counts) / SECONDS_OF_THROUGHPUT
 
 
-def measure(ways: dict[str, Callable[[], None]], rounds: int) -> dict[str, list[float]]:
-    taken: dict[str, list[float]] = {name: [] for name in ways}
+def processor() -> float:
+    """Milliseconds of a processor that this process and all that it waited for have used."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(who.ru_utime + who.ru_stime for who in used) * 1000
+
+
+def measure(ways: dict[str, Way], rounds: int) -> dict[str, Taken]:
+    taken = {name: Taken() for name in ways}
     for _ in range(rounds):
-        for name, start in ways.items():
-            began = time.perf_counter()
-            start()
-            taken[name].append((time.perf_counter() - began) * 1000)
+        for name, way in ways.items():
+            way.before()
+            used, began = processor(), time.perf_counter()
+            way.start()
+            taken[name].times.append((time.perf_counter() - began) * 1000)
+            taken[name].processor.append(processor() - used)
+            way.after()
     return taken
 
 
-def main() -> None:
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 40
-    python = str(Path(sys._base_executable).resolve())  # type: ignore[attr-defined]
+def all_ways(bundle: Path, command: Callable[[], None]) -> dict[str, Way]:
+    true, python = api(TRUE.encode()), api(*PASS)
+    ways = {
+        "a bare program": Way(lambda: run([TRUE])),
+        RAW: Way(raw_nsjail()),
+        COLD: Way(true),
+        WARM: kept_warm(true),
+        COLD_PYTHON: Way(python),
+        WARM_PYTHON: kept_warm(python),
+        "one more command in a jail": Way(command),
+    }
+    for name, make in (("bwrap", bubblewrap), ("runc", lambda program: runc(program, bundle))):
+        program = shutil.which(name)
+        if program is not None and works(start := make(program)):
+            ways[name] = Way(start)
+    return ways
+
+
+def aims(taken: dict[str, Taken], rates: Sequence[float]) -> Iterable[tuple[str, ...]]:
+    """Of each aim: what is measured, without and with a spare, and whether it is met."""
+    compared = [(3, "milliseconds over nsjail alone", operator.sub, RAW)]
+    compared += [(2.5, "times bwrap", operator.truediv, "bwrap")]
+    compared += [(0.5, "times runc", operator.truediv, "runc")]
+    for most, name, compare, peer in compared:
+        if peer in taken:
+            cells = []
+            for jail in (taken[COLD], taken[WARM]):
+                median = compare(jail.median, taken[peer].median)
+                best = compare(jail.best, taken[peer].best)
+                cells.append(f"{median:.2f} ({best:.2f}), {_met(median <= most)}")
+            yield (name, f"at most {most:g}", *cells)
+    name = "jails with `python3 -I -c pass` per second, two threads"
+    yield (name, f"at least {RATE}", *(f"{rate:.1f}, {_met(rate >= RATE)}" for rate in rates))
+
+
+def _met(is_met: bool) -> str:
+    return "met" if is_met else "missed"
+
+
+def page(rounds: int) -> str:
+    """Measure, and write it down."""
     runtime()
+    load = os.getloadavg()[0] / (os.cpu_count() or 1)
     with tempfile.TemporaryDirectory() as bundle, sandbox().open(spec()) as session:
 
         def command() -> None:
             assert session.run(Command((TRUE.encode(),))).exit_code == 0
 
-        ways: dict[str, Callable[[], None]] = {
-            "bare exec": lambda: run([TRUE]),
-            "bare python3 -I -c pass": lambda: run([python, "-I", "-c", "pass"]),
-            "nsjail alone": raw_nsjail((TRUE,)),
-            "nsjail alone, python3 -I -S -B -c pass": raw_nsjail(QUIET_PYTHON),
-            "a jail, and one command": api(TRUE.encode()),
-            "a jail, and python3 -I -c pass": api(PYTHON, b"-I", b"-c", b"pass"),
-            "one more command in a jail": command,
-        }
-        for name, make in (("bwrap", bubblewrap), ("runc", lambda p: runc(p, Path(bundle)))):
-            program = shutil.which(name)
-            if program is not None and works(start := make(program)):
-                ways[name] = start
-        taken = measure(ways, rounds)
-        throughput = per_second(ways["a jail, and python3 -I -c pass"], 2)
+        taken = measure(all_ways(Path(bundle), command), rounds)
+        rates = [per_second(api(*PASS))]
+        with sandbox().warm():
+            rates.append(per_second(api(*PASS)))
         ballast = bytearray(b"\1") * BALLAST_BYTES
-        heavy = measure({"heavy": ways["a jail, and one command"]}, rounds)["heavy"]
+        heavy = measure({COLD: Way(api(TRUE.encode()))}, rounds)[COLD]
         del ballast
-    medians = {name: statistics.median(times) for name, times in taken.items()}
-    for name, times in taken.items():
-        print(f"{name:42} {medians[name]:8.2f} {min(times):8.2f}")
-    jail = medians["a jail, and one command"]
-    print(f"{'supervisor and init, over nsjail alone':42} {jail - medians['nsjail alone']:8.2f}")
-    inner = medians["nsjail alone, python3 -I -S -B -c pass"]
-    print(f"{'supervisor, over nsjail and a bare init':42} {jail - inner:8.2f}")
-    for other in ("bwrap", "runc", "bare exec"):
-        if other in medians:
-            print(f"{'a jail, times ' + other:42} {jail / medians[other]:8.2f}")
-    print(f"{'with 1 GiB more in the supervisor, times':42} {statistics.median(heavy) / jail:8.2f}")
-    print(f"{'jails with python3 per second, 2 threads':42} {throughput:8.1f}")
+    rows = [(name, *each.figures()) for name, each in taken.items()]
+    grown = heavy.best / taken[COLD].best
+    return f"""# Figures of the jail
+
+Measured by `python benchmarks/jail.py`, which rewrites this page; `make figures` does too. Nothing
+here is written by hand. [Decision 0032](../decisions/0032-spares.md) says what *kept warm* means.
+
+## What it costs
+
+Milliseconds from the start to the end of all that was started, {rounds} rounds with every way in
+turn; *processor* is the mean of all processes together. bwrap and runc mount the same directories
+of the system, and run the same command.
+
+{_table(("way", "median", "best", "processor"), rows)}
+
+With a gigabyte more in the supervisor, a jail takes {grown:.2f} times as long, at best.
+
+## Aims
+
+By medians, with the best of each in brackets. *Over nsjail alone* is all that we add: supervisor,
+init, control group, the command's own process.
+
+{_table(("what", "aim", "without a spare", "kept warm"), aims(taken, rates))}
+
+Host: {os.cpu_count()} processors, Python {platform.python_version()}, {platform.system()};
+{memory_layer().layer}. Load of each when it began: {load:.1f}. Other load makes times longer.
+"""
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("page", nargs="?", type=Path, default=PAGE)
+    parser.add_argument("--rounds", type=int, default=40)
+    chosen = parser.parse_args()
+    chosen.page.write_text(page(chosen.rounds), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -46,16 +46,20 @@ def decide(
     claims: ClaimFacts | None,
     candidate_reasons: frozenset[Reason] = frozenset(),
     invalid: frozenset[Reason] = frozenset(),
+    diagnostic: str = "",
 ) -> Verdict:
     """The verdict on one trial; its reasons are in the order of their codes.
 
     `candidate_reasons` were found before anything was graded; with them, `boundary`,
     `facts` and `claims` may be missing. `invalid` holds what went wrong on our side. One
-    reason of the class invalid makes the verdict invalid, with only such reasons.
+    reason of the class invalid makes the verdict invalid, with only such reasons. `diagnostic`
+    says what the jails left out on purpose: whatever was measured in them is unguarded.
     """
     required = tuple(spec for spec in task.graders if spec.required)
     used = _required_facts(required, facts)
     trust = min((fact.trust for _, fact in used), key=lambda level: level.rank, default=None)
+    if diagnostic:
+        trust = Trust.UNGUARDED
     reasons = set(candidate_reasons | invalid)
     if not candidate_reasons and not invalid:
         reasons |= _missing(required, used, boundary)
@@ -66,17 +70,17 @@ def decide(
     reasons |= _claim_reasons(task, claims, candidate_reasons)
     if not reasons and (trust is None or trust < task.require_trust):
         reasons.add(Reason.TRUST_TOO_LOW)
-    return _verdict(reasons, trust or Trust.UNGUARDED)
+    return _verdict(reasons, trust or Trust.UNGUARDED, diagnostic)
 
 
-def _verdict(reasons: set[Reason], trust: Trust) -> Verdict:
+def _verdict(reasons: set[Reason], trust: Trust, diagnostic: str) -> Verdict:
     faults = {reason for reason in reasons if reason.klass is ReasonClass.INVALID}
     if faults:
         status = VerdictStatus.INVALID
     else:
         status = VerdictStatus.REJECTED if reasons else VerdictStatus.ACCEPTED
     ordered = sorted(faults or reasons, key=lambda reason: reason.value)
-    return Verdict(status, tuple(ordered), trust, DECISION_VERSION)
+    return Verdict(status, tuple(ordered), trust, DECISION_VERSION, diagnostic)
 
 
 def _required_facts(

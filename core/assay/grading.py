@@ -37,7 +37,9 @@ from assay.api import (
     Workspace,
 )
 from assay.api.files import open_root, opened, read_file
+from assay.fixture_repository import REPOSITORY
 from assay.grading_trees import GradingTrees
+from assay.surroundings import surroundings
 
 __all__ = ["GradingContext"]
 
@@ -88,6 +90,7 @@ class GradingContext:
     trees: GradingTrees
     fixture_trees: GradingTrees
     hidden_trees: GradingTrees | None
+    repository: GradingTrees | None
     fixture_source: str
     hidden_source: str | None
 
@@ -100,14 +103,6 @@ class GradingContext:
     def limits(self) -> Limits:
         """Bounds of each command."""
         return self.task.limits
-
-    def environment(self) -> Mapping[str, str]:
-        """Variables of the task, above the fixed ones of every jail."""
-        return {
-            **self.task.env,
-            "PYTHONHASHSEED": str(self.task.seed),
-            "ASSAY_SEED": str(self.task.seed),
-        }
 
     def hidden_file(self, path: str, cap: int) -> bytes:
         """Content of one hidden file; raises GraderUnfit when it is absent or above `cap`."""
@@ -161,6 +156,10 @@ class GradingContext:
         workspace = self.trees.variant(leave_out, restore, put)
         mounts = workspace.mounts(WORKSPACE, writable=False)
         leased = [workspace]
+        if self.repository is not None and profile is not Profile.WORKER:
+            # A worker must not find the tests that its tree lacks.
+            leased.append(self.repository.variant())
+            mounts += leased[-1].mounts(REPOSITORY, writable=False)
         if hidden and self.hidden_source is not None:
             mounts += (Mount(HIDDEN, MountKind.TREE, source=self.hidden_source),)
         if trusted is not None:
@@ -175,7 +174,7 @@ class GradingContext:
                     runtime=self.runtime,
                     mounts=mounts + extra,
                     limits=self.limits,
-                    env=dict(self.environment()),
+                    env=surroundings(self.task, self.runtime),
                     network=self.task.network,
                     cwd=WORKSPACE,
                 )

@@ -6,6 +6,7 @@ holds the prepared runtime, so that every worker of a run uses the same one.
 
 from __future__ import annotations
 
+import tempfile
 import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,8 +27,11 @@ from assay.api import (
     TrialRecord,
     TrialSpec,
 )
+from assay.api.files import open_root, opened, read_file
 from assay.baseline import BASELINE
 from assay.benchmark import BenchmarkTask
+from assay.fixture_repository import commit_date, repository_files
+from assay.fixtures import Source
 from assay.ledger import ArtifactFolder
 from assay.metering import MeteredSandbox
 from assay.plugins import Registry
@@ -38,12 +42,21 @@ from assay.trial import PreparedTask, TrialHost, run_trial
 
 __all__ = [
     "Components",
+    "Fallback",
     "WorkerFactory",
     "mountable",
     "open_components",
     "prepare_task",
     "reachable",
 ]
+
+
+@frozen
+class Fallback:
+    """The copier that was asked for, and why another one is used."""
+
+    asked: str
+    reason: str
 
 
 @frozen
@@ -55,6 +68,7 @@ class Components:
     copier: Copier
     sandbox: Sandbox
     store: Store
+    fallback: Fallback | None = None
 
 
 def open_components(
@@ -108,13 +122,16 @@ def prepare_task(
         spec.id: components.registry.grader(spec, "task.json", f"graders.{spec.id}")
         for spec in benchmark.task.graders
     }
+    source = Source(benchmark.id, benchmark.fixture, components.hasher)
     return PreparedTask(
         benchmark,
-        _prepared(components, benchmark.fixture),
+        components.copier.prepare(benchmark.fixture, source.manifest, components.store),
         None if benchmark.hidden is None else _prepared(components, benchmark.hidden),
+        _repository(components, benchmark) if benchmark.task.git else None,
         runtime,
         {grader_id: grader for grader_id, (grader, _) in graders.items()},
         {grader_id: options for grader_id, (_, options) in graders.items()},
+        source,
     )
 
 
@@ -129,6 +146,23 @@ def _under(limits: Limits | None, prepared: PreparedTask) -> PreparedTask:
 def _prepared(components: Components, folder: str) -> Prepared:
     manifest = tree_manifest(folder, components.hasher)
     return components.copier.prepare(folder, manifest, components.store)
+
+
+def _repository(components: Components, benchmark: BenchmarkTask) -> Prepared:
+    """The fixture's repository, in the store; it has the same digest on every host."""
+    manifest = tree_manifest(benchmark.fixture, components.hasher)
+    with opened(open_root(benchmark.fixture)) as root:
+        files = repository_files(
+            manifest,
+            lambda entry: read_file(root, entry.path, entry.size),
+            commit_date(benchmark.task),
+        )
+    with tempfile.TemporaryDirectory(prefix="assay-repository-") as folder:
+        for path, content in files.items():
+            place = Path(folder, path)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(content)
+        return _prepared(components, folder)
 
 
 @frozen

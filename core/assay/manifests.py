@@ -27,6 +27,7 @@ from assay.limits import LimitsDocument, check_limits, check_scale
 from assay.policies import (
     allow_rules,
     check_budgets,
+    check_clock,
     check_env,
     check_runtime,
     import_roots,
@@ -46,10 +47,9 @@ SCHEMA = 1
 MAX_MANIFEST_BYTES = 4 * 1024**2
 MAX_TITLE = 200
 MAX_SEED = 2**32 - 1
+GIT = "git"
 
 _RESERVED = ("services",)
-_NOTHING_YET: dict[str, Any] = {"clock": None, "git": {}}
-"""Keys that only say nothing so far; what they will say is part of the task's revision."""
 _RESERVED_NETWORKS = ("gateway", "host")
 _NOT_YET = "not supported yet"
 
@@ -61,6 +61,13 @@ class _Grader:
     role: GraderRole
     options: Mapping[str, Any] = field(factory=dict)
     required: bool = True
+
+
+@frozen
+class GitDocument:
+    """A task's `git` as it stands."""
+
+    init: bool = False
 
 
 @frozen
@@ -92,7 +99,7 @@ class TaskDocument:
     env: Mapping[str, str] = field(factory=dict)
     seed: int = 0
     clock: str | None = None
-    git: Mapping[str, Any] = field(factory=dict)
+    git: GitDocument = GitDocument()
     roots: tuple[str, ...] = ()
     version: int = 1
     retired: _Retired | None = None
@@ -134,8 +141,8 @@ def check_version(value: Any, file: str) -> None:
 def _refuse_reserved(value: Any, file: str) -> None:
     if not isinstance(value, dict):
         return
-    for key in (*_RESERVED, *_NOTHING_YET):
-        if key in value and (key in _RESERVED or value[key] != _NOTHING_YET[key]):
+    for key in _RESERVED:
+        if key in value:
             raise ManifestError(file, key, _NOT_YET)
     if value.get("network") in _RESERVED_NETWORKS:
         raise ManifestError(file, "network", _NOT_YET)
@@ -144,6 +151,7 @@ def _refuse_reserved(value: Any, file: str) -> None:
 def _without_paths(document: TaskDocument, suite: SuiteHeader | None) -> Task:
     graders = checked("graders", _graders, document.graders)
     shared = suite.runtime if suite else {}
+    runtime = checked("runtime", check_runtime, {**shared, **document.runtime})
     return Task(
         id=checked("id", slug_text, document.id),
         category=checked("category", _category, document.category, suite),
@@ -156,14 +164,22 @@ def _without_paths(document: TaskDocument, suite: SuiteHeader | None) -> Task:
         scale=checked("limits", check_scale, document.limits),
         budgets=checked("budgets", check_budgets, document.budgets),
         evidence=document.evidence,
-        runtime=checked("runtime", check_runtime, {**shared, **document.runtime}),
+        runtime=_with_git(runtime) if document.git.init else runtime,
         network=document.network,
         env=checked("env", check_env, document.env),
         seed=checked("seed", _in_range, document.seed, 0, MAX_SEED),
+        clock=checked("clock", check_clock, document.clock),
+        git={"init": True} if document.git.init else {},
         version=checked("version", _in_range, document.version, 1, MAX_INTEGER),
         retired=_retired(document.retired),
         require_trust=suite.require_trust if suite else Trust.UNGUARDED,
     )
+
+
+def _with_git(runtime: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A repository is there to be used: the program must be there too, or the task can't run."""
+    tools = [*runtime.get("tools", ())]
+    return {**runtime, "tools": tools if GIT in tools else [*tools, GIT]}
 
 
 def _with_paths(task: Task, document: TaskDocument) -> Task:

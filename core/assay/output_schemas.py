@@ -66,8 +66,10 @@ def _run() -> dict[str, Any]:
             "additionalProperties": {"type": "object", "additionalProperties": _COUNT},
         },
         "folders": _closed(reaped=_COUNT, created=_COUNT, removed=_COUNT),
+        "evicted": _COUNT,
         "leaks": _TEXTS,
         "interrupted": {"type": "boolean"},
+        "copier_fallback": _closed(asked=_TEXT, reason=_TEXT),
     }
     return document
 
@@ -99,8 +101,18 @@ def _clean_output() -> dict[str, Any]:
         fate={"enum": ["removed", "removable", "in-use", "young", "stuck", "foreign"]},
         why=_TEXT,
     )
+    evicted = _closed(
+        kind={"enum": ["tree", "blob", "note", "unfinished"]},
+        name=_TEXT,
+        bytes=_COUNT,
+        fate={"enum": ["removed", "removable", "stuck"]},
+    )
     return _document(
-        "clean-output", exit_code=_CODE, dry_run={"type": "boolean"}, folders=_list(folder)
+        "clean-output",
+        exit_code=_CODE,
+        dry_run={"type": "boolean"},
+        folders=_list(folder),
+        store=_closed(bytes=_COUNT, limit=_COUNT, evicted=_list(evicted)),
     )
 
 

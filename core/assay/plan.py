@@ -27,6 +27,7 @@ from assay.host import Components
 from assay.locking import compute_pins
 from assay.record_json import to_plain
 from assay.suites import Suite
+from assay.surroundings import FAKETIME, fakes_time
 
 __all__ = [
     "Plan",
@@ -183,6 +184,7 @@ def prepare_runtimes(
 def lacking(benchmark: BenchmarkTask, components: Components, runtime: Runtime) -> str:
     """What the task or one of its graders needs and the runtime lacks; empty for nothing."""
     needed = set(benchmark.task.runtime.get("tools", ()))
+    needed |= {FAKETIME} if fakes_time(benchmark.task) else set()
     for spec in benchmark.task.graders:
         grader, options = components.registry.grader(spec, "task.json", f"graders.{spec.id}")
         needed |= set(grader.needs(options, benchmark.task).tools)

@@ -16,6 +16,7 @@ from assay.api.paths import UnsafePath, is_ignored, is_slug, relpath
 from assay.api.runtimes import requirements, tool_names
 from assay.api.tasks import AllowRule
 from assay.api.trees import Digest, Op, RelPath
+from assay.instants import is_instant
 from assay.structuring import FieldError, checked, structure_value
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "RuntimeDocument",
     "allow_rules",
     "check_budgets",
+    "check_clock",
     "check_env",
     "check_runtime",
     "digest_text",
@@ -47,17 +49,13 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _FIXED_VARIABLES = frozenset(
     {
-        "PATH",
-        "HOME",
-        "TMPDIR",
-        "LANG",
-        "LC_ALL",
-        "TZ",
-        "PYTHONHASHSEED",
-        "PYTHONDONTWRITEBYTECODE",
+        *("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ"),
+        *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "SOURCE_DATE_EPOCH"),
+        "GIT_DISCOVERY_ACROSS_FILESYSTEM",
     }
 )
-_RESERVED_PREFIXES = ("LD_", "ASSAY_")
+_RESERVED_PREFIXES = ("LD_", "ASSAY_", "PYTHON", "XDG_", "FAKETIME")
+"""What decides where code, settings and the time come from."""
 _MAX_VALUE = 4096
 _MAX_BUDGET = 10**12
 
@@ -76,6 +74,7 @@ class RuntimeDocument:
     node: int = 0
     requirements: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
+    faketime: bool = False
 
 
 def slug_text(text: str) -> str:
@@ -177,6 +176,13 @@ def check_env(env: Mapping[str, str]) -> Mapping[str, str]:
         if len(value.encode()) > _MAX_VALUE or not (value.isprintable() or not value):
             raise FieldError(f"must be one line of at most {_MAX_VALUE} bytes", (name,))
     return dict(sorted(env.items()))
+
+
+def check_clock(clock: str | None) -> str | None:
+    """The instant that jailed code is told, or None for the host's."""
+    if clock is not None and not is_instant(clock):
+        raise FieldError("must be a time from 1970 on, in UTC, as 2026-01-31T09:30:00Z")
+    return clock
 
 
 def check_runtime(runtime: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -8,8 +8,9 @@ too tight are the task's fault or the host's, and never a candidate's.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
-from attrs import evolve, frozen
+from attrs import asdict, evolve, frozen
 
 from assay.api import (
     Limits,
@@ -25,7 +26,14 @@ from assay.draft import grader_timing
 from assay.limits import FLOORS, derived_limits
 from assay.metering import MeteredSandbox
 
-__all__ = ["References", "measured", "reference_id", "reference_runs", "under_references"]
+__all__ = [
+    "References",
+    "measured",
+    "reference_id",
+    "reference_runs",
+    "references_json",
+    "under_references",
+]
 
 _PREFIX = "@reference-"
 """Before the id of a gold candidate; no real candidate's id can begin so."""
@@ -95,6 +103,17 @@ def under_references(spec: TrialSpec, references: Mapping[str, References]) -> T
     return spec if found is None else evolve(spec, limits=found.limits)
 
 
+def references_json(references: Mapping[str, References]) -> dict[str, Any]:
+    """What was measured and what follows, by task id, as the run's record has it."""
+    return {
+        task: {
+            "measured": dict(found.measured),
+            "limits": None if found.limits is None else asdict(found.limits),
+        }
+        for task, found in references.items()
+    }
+
+
 def _specs(task: BenchmarkTask, spec: TrialSpec) -> list[TrialSpec]:
     return [
         evolve(
@@ -132,7 +151,8 @@ def _failed(records: Sequence[TrialRecord], when: str) -> TrialRecord | None:
     """The first gold candidate, by its id, that was not accepted."""
     for record in sorted(records, key=lambda record: record.spec.candidate):
         verdict = record.verdict
-        if verdict.status is VerdictStatus.ACCEPTED:
+        # What the jails leave out on purpose says nothing of what a candidate takes.
+        if verdict.status is VerdictStatus.ACCEPTED or verdict.reasons == (Reason.TRUST_TOO_LOW,):
             continue
         name = record.spec.candidate.removeprefix(_PREFIX)
         found = ", ".join(reason.value for reason in verdict.reasons)

@@ -134,6 +134,7 @@ def _trial(record: TrialRecord, candidate: Candidate) -> dict[str, Any]:
             "reasons": [reason.value for reason in verdict.reasons],
             "trust": verdict.trust.value,
             "decided_by": verdict.decided_by,
+            **({"diagnostic": verdict.diagnostic} if verdict.diagnostic else {}),
         },
         "as_expected": as_expected(record, candidate),
         "tree": None if changes is None or changes.result is None else changes.result.digest,

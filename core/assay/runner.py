@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from attrs import asdict, evolve, field, frozen
+from attrs import evolve, field, frozen
 
 from assay.api import (
     ExecutorSetup,
@@ -25,15 +25,16 @@ from assay.api import (
 )
 from assay.baseline import BASELINE
 from assay.canonical import digest_json
+from assay.eviction import store_limits
 from assay.host import Components, WorkerFactory
 from assay.identity import environment, environment_digest
 from assay.interruption import Interruption, interruptible
 from assay.ledger import ARTIFACTS, REPORT, RUN, Ledger, create_run_folder, write_json
-from assay.leftovers import Fate, sweep
 from assay.plan import Plan
-from assay.reference import References, reference_runs, under_references
+from assay.rechecks import recheck
+from assay.reference import References, reference_runs, references_json, under_references
 from assay.results import build_report, results_digest
-from assay.scratch import run_folders, scratch_places
+from assay.scratch import reap, run_folders
 
 __all__ = ["Observer", "RunResult", "baseline_spec", "execute"]
 
@@ -83,6 +84,7 @@ def _execute(
     executor: str,
     interruption: Interruption,
 ) -> RunResult:
+    limits = store_limits()
     create_run_folder(folder)
     started = time.time()
     identity = _identity(plan, components)
@@ -98,8 +100,13 @@ def _execute(
         "identity": identity,
         "started": int(started),
     }
+    if components.fallback is not None:
+        about["copier_fallback"] = {
+            "asked": components.fallback.asked,
+            "reason": components.fallback.reason,
+        }
     write_json(folder, RUN, about)
-    reaped = _reap(components)
+    reaped, evicted = reap(components.store.root, limits)
     with run_folders(components) as folders, Ledger(folder) as ledger:
         factory = WorkerFactory(
             tasks=plan.tasks,
@@ -130,12 +137,14 @@ def _execute(
                 [spec for task, spec in _first(plan).items() if task not in unsound],
                 counted,
             )
-            unsound |= {
-                task: found.failed for task, found in references.items() if found.failed is not None
-            }
-            records = _trials(plan, pool, unsound, references, ledger, observer)
+            unsound |= {task: ref.failed for task, ref in references.items() if ref.failed}
+            diagnostic = components.sandbox.capabilities().diagnostic
+            records = _trials(plan, pool, unsound, references, ledger, observer, diagnostic)
             for record in records:
                 folders.count(record)
+            probes = [*baseline.values()]
+            for late in recheck(plan, records, probes, components.hasher):
+                records = _replaced(records, ledger.append(late))
         finally:
             pool.close()
     report = build_report(plan, records, baseline, identity)
@@ -146,13 +155,7 @@ def _execute(
         {
             **about,
             "results_digest": results_digest(report),
-            "limits": {
-                task: {
-                    "measured": dict(found.measured),
-                    "limits": None if found.limits is None else asdict(found.limits),
-                }
-                for task, found in references.items()
-            },
+            "limits": references_json(references),
             "finished": int(time.time()),
             "milliseconds": {
                 f"{record.spec.task}/{record.spec.candidate}/{record.spec.attempt}": {
@@ -165,6 +168,7 @@ def _execute(
                 "created": folders.created,
                 "removed": folders.removed,
             },
+            "evicted": evicted,
             "leaks": list(folders.leaks),
             "interrupted": interruption.number is not None,
         },
@@ -172,10 +176,8 @@ def _execute(
     return RunResult(folder, report, records, interruption.number, folders.leaks)
 
 
-def _reap(components: Components) -> int:
-    """Remove what runs that were killed left; how many folders that were."""
-    found = sweep(scratch_places(components.store.root))
-    return sum(item.fate is Fate.REMOVED for item in found)
+def _replaced(records: tuple[TrialRecord, ...], late: TrialRecord) -> tuple[TrialRecord, ...]:
+    return tuple(late if record.spec == late.spec else record for record in records)
 
 
 def _identity(plan: Plan, components: Components) -> dict[str, Any]:
@@ -198,6 +200,7 @@ def _identity(plan: Plan, components: Components) -> dict[str, Any]:
                 "mode": capabilities.mode,
                 "layers": capabilities.layers,
                 "versions": capabilities.versions,
+                **({"diagnostic": note} if (note := capabilities.diagnostic) else {}),
             },
             "runtimes": {
                 task_id: {"digest": runtime.digest, "versions": runtime.versions}
@@ -248,11 +251,14 @@ def _trials(
     references: Mapping[str, References],
     ledger: Ledger,
     observer: Observer,
+    diagnostic: str,
 ) -> tuple[TrialRecord, ...]:
     done: list[TrialRecord] = []
 
     def keep(record: TrialRecord) -> None:
-        done.append(ledger.append(record))
+        # Also of trials that never came to a jail.
+        verdict = evolve(record.verdict, diagnostic=diagnostic)
+        done.append(ledger.append(evolve(record, verdict=verdict)))
         observer.finished(done[-1])
 
     for spec in plan.specs:
@@ -281,6 +287,7 @@ def _ungraded(spec: TrialSpec, probe: TrialRecord) -> TrialRecord:
         verdict,
         source_before=probe.source_before,
         source_after=probe.source_after,
+        source_check=probe.source_check,
         leaks=probe.leaks,
         workspace_removed=probe.workspace_removed,
         error=probe.error,

@@ -22,6 +22,7 @@ from assay.api.runtimes import REQUIREMENT_PATTERN, TOOL_PATTERN
 from assay.api.tasks import VerdictStatus
 from assay.api.trust import Trust
 from assay.candidate_manifest import CandidateDocument
+from assay.instants import INSTANT_PATTERN
 from assay.limits import LimitsDocument
 from assay.manifests import SCHEMA, TaskDocument
 from assay.output_schemas import OUTPUT_SCHEMAS
@@ -102,6 +103,7 @@ def _task() -> dict[str, Any]:
         category=_SLUG,
         prompt=_TEXT,
         fixture=_TEXT,
+        clock={"anyOf": [{"type": "string", "pattern": f"^{INSTANT_PATTERN}$"}, {"type": "null"}]},
         allow={"type": "array", "items": {"anyOf": [_TEXT, rule]}},
         limits=_limits(),
         runtime=_runtime(),

@@ -25,7 +25,6 @@ from assay.api import (
     CopyFailed,
     Digest,
     Edits,
-    Facts,
     Grader,
     GraderSpec,
     Hasher,
@@ -50,14 +49,16 @@ from assay.boundary import judge, permitted_edits
 from assay.candidates import edits as read_edits
 from assay.claims import check as check_claims
 from assay.decide import decide
-from assay.draft import Draft, grader_timing
-from assay.fixtures import UNREADABLE, SourceGuard, leave
+from assay.draft import Draft, grader_timing, trees_timing, usage
+from assay.fixtures import UNREADABLE, Source, SourceGuard, leave
 from assay.grading import GradingContext
 from assay.grading_trees import GradingTrees
 from assay.ledger import ArtifactFolder
 from assay.measure import measure
 
 __all__ = ["PreparedTask", "TrialHost", "run_trial"]
+
+_SHOWN_TOUCHED = 20
 
 
 @frozen
@@ -67,9 +68,12 @@ class PreparedTask:
     benchmark: BenchmarkTask
     prepared: Prepared
     hidden: Prepared | None
+    repository: Prepared | None
     runtime: Runtime
     graders: Mapping[str, Grader]
     options: Mapping[str, Any]
+    source: Source | None = None
+    """The fixture itself, as this process knows it; None to look at it anew each time."""
 
 
 @frozen
@@ -96,9 +100,10 @@ def run_trial(
     guard: SourceGuard | None = None
     workspace: list[Workspace] = []
     try:
-        with draft.stage("source"):
+        with draft.stage("source"), draft.timed(trees_timing("hash")):
             guard = _guard(host, task, spec)
             draft.source_before = guard.before
+            draft.source_check = guard.source_check
         _measure_all(host, task, candidate, draft, workspace)
     except CandidateMalformed as error:
         draft.rejected |= {error.reason}
@@ -110,13 +115,13 @@ def run_trial(
         draft.blame(error)
     finally:
         _leave(draft, guard, workspace)
-    return _record(task, draft, candidate)
+    return _record(host, task, draft, candidate)
 
 
 def _guard(host: TrialHost, task: PreparedTask, spec: TrialSpec) -> SourceGuard:
     """The source as the plan found it; raises Contaminated when it is another one by now."""
     try:
-        guard = SourceGuard(spec.task, task.benchmark.fixture, host.hasher)
+        guard = SourceGuard(spec.task, task.benchmark.fixture, host.hasher, task.source)
     except (InvalidInput, OSError) as error:
         raise Contaminated(spec.task, spec.fixture_digest, UNREADABLE) from error
     if guard.before != spec.fixture_digest:
@@ -147,6 +152,7 @@ def _measure_all(
             ids=host.sandbox.capabilities().ids,
             edits=permitted,
             opened=opened,
+            timed=lambda work: draft.timed(trees_timing(work)),
         )
         expected, changes = trees.whole()
     with draft.stage("grading"):
@@ -198,6 +204,7 @@ def _context(
         trees=trees,
         fixture_trees=trees.of_trusted(task.prepared),
         hidden_trees=None if task.hidden is None else trees.of_trusted(task.hidden),
+        repository=None if task.repository is None else trees.of_trusted(task.repository),
         fixture_source=stored_path(host.store, task.prepared.manifest),
         hidden_source=None if hidden is None else stored_path(host.store, hidden),
     )
@@ -215,6 +222,7 @@ def _leave(draft: Draft, guard: SourceGuard | None, opened: list[Workspace]) -> 
     """Check the source, remove the workspaces; each step runs whatever the others raised."""
     draft.stages["leave"] = StageStatus.PASSED
     draft.workspaces = len(opened)
+    draft.usage = usage(draft.facts, opened)
     started = time.monotonic()
     removals = [partial(_remove, draft, workspace) for workspace in opened]
     try:
@@ -227,7 +235,10 @@ def _check_source(draft: Draft, guard: SourceGuard | None) -> None:
     if guard is None:
         return
     try:
-        draft.source_after = guard.check()
+        with draft.timed(trees_timing("hash")):
+            # A failure of ours may be one that a changed source has caused.
+            draft.source_after = guard.check(digest=bool(draft.invalid))
+        draft.touched = guard.touched[:_SHOWN_TOUCHED]
     except Contaminated as error:
         draft.stages["leave"] = StageStatus.FAILED
         draft.source_after = Digest(error.after)
@@ -237,13 +248,16 @@ def _check_source(draft: Draft, guard: SourceGuard | None) -> None:
 
 def _remove(draft: Draft, workspace: Workspace) -> None:
     try:
-        workspace.close()
+        with draft.timed(trees_timing("remove")):
+            workspace.close()
     except CleanupFailed as error:
         draft.stages["leave"] = StageStatus.FAILED
         draft.leaks += (error.temp_id,)
 
 
-def _record(task: PreparedTask, draft: Draft, candidate: Candidate | None) -> TrialRecord:
+def _record(
+    host: TrialHost, task: PreparedTask, draft: Draft, candidate: Candidate | None
+) -> TrialRecord:
     if candidate is None:
         verdict = baseline_verdict(task.benchmark.task, draft)
     else:
@@ -254,6 +268,7 @@ def _record(task: PreparedTask, draft: Draft, candidate: Candidate | None) -> Tr
             claims=draft.claims,
             candidate_reasons=draft.rejected,
             invalid=draft.invalid,
+            diagnostic=host.sandbox.capabilities().diagnostic,
         )
     return TrialRecord(
         spec=draft.spec,
@@ -265,20 +280,13 @@ def _record(task: PreparedTask, draft: Draft, candidate: Candidate | None) -> Tr
         claims=draft.claims,
         source_before=draft.source_before,
         source_after=draft.source_after,
+        source_check=draft.source_check,
+        touched=draft.touched,
         workspace_removed=not draft.leaks,
         leaks=draft.leaks,
         workspaces=draft.workspaces,
-        usage=_usage(draft.facts),
+        usage=draft.usage,
         timings=draft.timings,
         error=draft.error,
         retryable=draft.retryable,
     )
-
-
-def _usage(facts: tuple[Facts, ...]) -> dict[str, float]:
-    outcomes = [fact.outcome for fact in facts if fact.outcome is not None]
-    return {
-        "cpu": sum(outcome.cpu for outcome in outcomes),
-        "wall": sum(outcome.wall for outcome in outcomes),
-        "peak_memory": max((outcome.peak_memory for outcome in outcomes), default=0),
-    }

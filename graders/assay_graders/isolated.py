@@ -27,6 +27,7 @@ from assay_graders.exports import star_exports
 from assay_graders.isolation.features import DEFAULT_LEVEL
 from assay_graders.isolation.protocol import CONFIG, ENVELOPE, WIRE
 from assay_graders.jailed import (
+    PYTHON_FLAGS,
     WORKSPACE,
     base_of,
     probe_session,
@@ -166,7 +167,7 @@ def _driver_program() -> Mount:
 
 def _driver(ctx: GradeContext, runner: TestRunner, argument: str) -> Command:
     program = ("/assay/driver.pyc", runner.name, argument)
-    argv = (tool(ctx, "python"), "-I", "-B", *bytecode(ctx), *program)
+    argv = (tool(ctx, "python"), *PYTHON_FLAGS, *bytecode(ctx), *program)
     return Command(argv=tuple(part.encode("utf-8") for part in argv), cwd=WORKSPACE)
 
 
@@ -175,7 +176,7 @@ def _worker(
 ) -> Command:
     roots = [WORKSPACE if root == "." else f"{WORKSPACE}/{root}" for root in run.roots]
     config = {"roots": roots, "modules": modules, "nan": run.nan, "processor": processor}
-    argv = (tool(ctx, "python"), "-I", "-S", "-B", *bytecode(ctx), "/assay/worker.pyc")
+    argv = (tool(ctx, "python"), *PYTHON_FLAGS, "-S", *bytecode(ctx), "/assay/worker.pyc")
     return Command(
         argv=tuple(part.encode("utf-8") for part in argv),
         cwd=WORKSPACE,
@@ -193,6 +194,6 @@ def _probe_worker(ctx: GradeContext, session: Session, run: IsolatedRun) -> None
 
 
 def bytecode(ctx: GradeContext) -> tuple[str, ...]:
-    """Where the runtime keeps bytecode, as an option: -I leaves the environment unread."""
+    """Where the runtime keeps bytecode, as an option, whatever the environment says."""
     prefix = ctx.runtime.env.get("PYTHONPYCACHEPREFIX")
     return () if prefix is None else ("-X", f"pycache_prefix={prefix}")

@@ -38,6 +38,7 @@ __all__ = [
     "HIDDEN",
     "LIMITS",
     "NODE_RESULTS",
+    "PYTHON_FLAGS",
     "WORKSPACE",
     "Reported",
     "base_of",
@@ -54,6 +55,13 @@ __all__ = [
 
 WORKSPACE = "/workspace"
 HIDDEN = "/hidden"
+
+PYTHON_FLAGS = ("-P", "-s", "-B")
+"""A Python that takes no code from the current folder or the user's packages.
+
+Not `-I`, which also leaves PYTHONHASHSEED unread: every run would draw another order of sets.
+Variables that could bring code in are refused in a task's `env`.
+"""
 
 LIMITS = frozenset(
     {

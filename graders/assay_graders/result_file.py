@@ -30,7 +30,15 @@ from assay.api import (
 )
 from assay_graders.command import argv_problems, started
 from assay_graders.expected import path_problem
-from assay_graders.jailed import LIMITS, WORKSPACE, profile_of, program, settled, tool
+from assay_graders.jailed import (
+    LIMITS,
+    PYTHON_FLAGS,
+    WORKSPACE,
+    profile_of,
+    program,
+    settled,
+    tool,
+)
 from assay_graders.measured import facts
 from assay_graders.report import MAX_ID_BYTES, MAX_TESTS
 from assay_graders.results import (
@@ -131,7 +139,7 @@ def _report(
     """The report's bytes; whoever wrote it is dead when it is read."""
     if not options.file:
         return outcome.stdout.head + outcome.stdout.tail
-    argv = (tool(ctx, "python"), "-I", "-B", f"/assay/{_PROGRAM}", f"/tmp/{options.file}")
+    argv = (tool(ctx, "python"), *PYTHON_FLAGS, f"/assay/{_PROGRAM}", f"/tmp/{options.file}")
     command = Command(
         argv=tuple(part.encode("utf-8") for part in (*argv, str(MAX_FILE_BYTES))), cwd="/"
     )

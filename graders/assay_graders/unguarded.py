@@ -11,7 +11,15 @@ from attrs import field, frozen
 from assay.api import Command, Facts, GradeContext, Grader, Mount
 from assay_graders.expected import compare
 from assay_graders.isolated import bytecode
-from assay_graders.jailed import WORKSPACE, base_of, probe, require_files, run_reported, tool
+from assay_graders.jailed import (
+    PYTHON_FLAGS,
+    WORKSPACE,
+    base_of,
+    probe,
+    require_files,
+    run_reported,
+    tool,
+)
 from assay_graders.measured import facts
 from assay_graders.options import PythonOptions
 
@@ -56,5 +64,5 @@ def grade_unguarded(
 
 
 def _command(ctx: GradeContext, run: UnguardedRun, argument: str) -> Command:
-    argv = (tool(ctx, "python"), "-I", "-B", *bytecode(ctx), run.file, argument)
+    argv = (tool(ctx, "python"), *PYTHON_FLAGS, *bytecode(ctx), run.file, argument)
     return Command(argv=tuple(part.encode("utf-8") for part in argv), cwd=WORKSPACE)

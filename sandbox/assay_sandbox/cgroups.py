@@ -230,7 +230,7 @@ def _read(path: str) -> bytes:
 
 
 def _write(path: str, value: int) -> None:
-    file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    file = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
     try:
         os.write(file, b"%d\n" % value)
     finally:

@@ -1,8 +1,8 @@
 /* Process 1 of a jail, compiled: starts one command at a time and reports how each ended.
  *
  * It is init.py once more, which says what a jail relies on; both answer alike. Nothing is
- * allocated, and when a call fails that must not fail,
- * this process ends, and with it everything in the jail.
+ * allocated, and when a call fails that must not fail, this process ends, and with it everything
+ * in the jail.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,9 +1,10 @@
-"""Finds programs of the system by name where jails see them, and only there."""
+"""Finds programs and libraries of the system by name where jails see them, and only there."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import stat
 from pathlib import Path
 
@@ -11,10 +12,18 @@ from attrs import frozen
 
 from assay_sandbox.layout import ROOT_NAMES, SYSTEM_DIRECTORIES, SYSTEM_FILES
 
-__all__ = ["ProgramFound", "find_program"]
+__all__ = ["ProgramFound", "find_library", "find_program"]
 
 FOLDERS = ("/usr/local/bin", "/usr/bin", "/bin")
 """What a jail's PATH holds of the system, in its order."""
+
+LIBRARIES = {
+    "libfaketime": tuple(
+        f"/usr/{folder}/faketime/libfaketime.so.1"
+        for folder in (f"lib/{platform.machine()}-linux-gnu", "lib64", "lib", "local/lib")
+    )
+}
+"""Where distributions put a library that is meant to be preloaded."""
 
 MOST_LINKS = 40
 EVERYBODY_RUNS = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
@@ -45,10 +54,22 @@ def find_program(name: str) -> ProgramFound:
         elif not stat.S_ISREG(mode := real.stat().st_mode) or mode & 0o111 != EVERYBODY_RUNS:
             problem = "is not a program that every user can start"
         else:
-            with real.open("rb") as stream:
-                digest = hashlib.file_digest(stream, "sha256").hexdigest()
-            return ProgramFound(path, f"sha256:{digest}")
+            return ProgramFound(path, _digest(real))
     return ProgramFound(reason=problem)
+
+
+def find_library(name: str) -> ProgramFound:
+    """A library to be preloaded, by its name here; raises KeyError for any other one."""
+    for path in LIBRARIES[name]:
+        real = _visible_target(path) if os.path.lexists(path) else None
+        if real is not None and stat.S_ISREG(mode := real.stat().st_mode) and mode & stat.S_IROTH:
+            return ProgramFound(path, _digest(real))
+    return ProgramFound(reason="not found; install your system's package libfaketime")
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as stream:
+        return "sha256:" + hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _visible_target(path: str) -> Path | None:

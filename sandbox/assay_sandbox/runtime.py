@@ -38,9 +38,10 @@ from assay_sandbox.bytecode import (
     compile_all,
     source_of,
 )
+from assay_sandbox.faketime import FAKETIME
 from assay_sandbox.interpreter import RuntimeFile, interpreter_files
 from assay_sandbox.node import OLDEST, find_node
-from assay_sandbox.programs import find_program
+from assay_sandbox.programs import find_library, find_program
 from assay_sandbox.requirements import requirement_files
 from assay_sandbox.scratch import scratch, store_folder
 from assay_sandbox.testtools import VENV_ROOT, venv_files
@@ -49,6 +50,7 @@ __all__ = ["prepare"]
 
 RUNTIME_ROOT = "/runtime"
 OWN_TOOLS = ("python", "node")
+KEYS = frozenset({"python", "node", "requirements", "tools", "faketime"})
 ENVIRONMENT = {
     "PATH": f"{VENV_ROOT}/bin:/usr/local/bin:/usr/bin:/bin",
     "PYTHONPYCACHEPREFIX": PYC_PREFIX,
@@ -60,6 +62,7 @@ class _Declared:
     node: int
     requirements: tuple[Requirement, ...]
     tools: tuple[str, ...]
+    faketime: bool
 
 
 def prepare(spec: Mapping[str, Any], store: Store, hasher: Hasher) -> Runtime:
@@ -67,7 +70,8 @@ def prepare(spec: Mapping[str, Any], store: Store, hasher: Hasher) -> Runtime:
 
     Keys: `python`, "default" or the start of a version that this interpreter must have;
     `node`, the least major version; `requirements`, a list of `name==version`; `tools`, names
-    of the system's programs that must be visible. Raises InvalidInput for any other key or
+    of the system's programs that must be visible; `faketime`, whether a library that fakes the
+    time must be. Raises InvalidInput for any other key or
     value and RuntimeUnavailable when this host can't give what is asked for. A tool that can't
     be given is no error here: it is listed with the reason.
     """
@@ -84,10 +88,10 @@ def prepare(spec: Mapping[str, Any], store: Store, hasher: Hasher) -> Runtime:
         unavailable["node"] = node.reason
     else:
         tools["node"], versions["node"] = node.path, node.version
-    for name in declared.tools:
-        if name in OWN_TOOLS:
-            continue
-        program = find_program(name)
+    wanted = {name: find_program(name) for name in declared.tools if name not in OWN_TOOLS}
+    if declared.faketime:
+        wanted[FAKETIME] = find_library(FAKETIME)
+    for name, program in wanted.items():
         if program.reason:
             unavailable[name] = program.reason
         else:
@@ -104,17 +108,21 @@ def prepare(spec: Mapping[str, Any], store: Store, hasher: Hasher) -> Runtime:
 
 
 def _checked(spec: Mapping[str, Any]) -> _Declared:
-    if set(spec) - {"python", "node", "requirements", "tools"}:
-        raise InvalidInput("runtime: only python, node, requirements and tools are known")
+    if set(spec) - KEYS:
+        raise InvalidInput("runtime: only " + ", ".join(sorted(KEYS)) + " are known")
     python = spec.get("python", "default")
     if not isinstance(python, str):
         raise InvalidInput("runtime: python must be a string")
     node = spec.get("node", OLDEST)
     if not isinstance(node, int) or isinstance(node, bool) or node < OLDEST:
         raise InvalidInput(f"runtime: node must be a major version of at least {OLDEST}")
+    faketime = spec.get("faketime", False)
+    if not isinstance(faketime, bool):
+        raise InvalidInput("runtime: faketime must be true or false")
     try:
         found = _Declared(
             node=node,
+            faketime=faketime,
             requirements=requirements(_texts(spec.get("requirements", ()))),
             tools=tool_names(_texts(spec.get("tools", ()))),
         )

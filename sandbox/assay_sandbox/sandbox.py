@@ -18,6 +18,7 @@ from assay.api import (
     Hasher,
     HostIds,
     JailSpec,
+    Mount,
     Network,
     Probe,
     ProbeReport,
@@ -26,6 +27,7 @@ from assay.api import (
     SandboxFailed,
     SandboxUnavailable,
     Store,
+    Support,
 )
 from assay_sandbox.configuration import LaunchPlan
 from assay_sandbox.doctor import blame, diagnose
@@ -33,7 +35,7 @@ from assay_sandbox.init_choice import compiled_or_python, python_init
 from assay_sandbox.init_trial import try_init
 from assay_sandbox.inits import InitKind
 from assay_sandbox.launch import read_mounts
-from assay_sandbox.layout import layout_of, system_layout
+from assay_sandbox.layout import layout_of, layout_with, system_layout
 from assay_sandbox.memory import MemoryLayer, memory_layer
 from assay_sandbox.mounted import check_mounts
 from assay_sandbox.notes import end_leftovers
@@ -44,7 +46,7 @@ from assay_sandbox.profiles import PROFILES, profiles_data, profiles_digest
 from assay_sandbox.session import JailSession, check_limits
 from assay_sandbox.spares import SPARES
 
-__all__ = ["CompatSandbox", "NsjailSandbox"]
+__all__ = ["CompatSandbox", "NsjailSandbox", "UnfilteredSandbox"]
 
 ROOT_MODE_ID = 200001
 """Owner of jails started by root: an id that owns nothing else on the host."""
@@ -60,7 +62,10 @@ LAYERS = {
 SECCOMP = {
     PolicyKind.STANDARD: "present: allow-list",
     PolicyKind.COMPAT: "degraded: deny-list",
+    PolicyKind.UNFILTERED: "absent: every system call is let through",
 }
+
+DIAGNOSTIC = {PolicyKind.UNFILTERED: "system calls are not filtered"}
 
 
 class NsjailSandbox:
@@ -88,9 +93,10 @@ class NsjailSandbox:
 
     def runtime(self, spec: Mapping[str, Any], store: Store, hasher: Hasher) -> Runtime:
         """Prepare a declared runtime; an empty spec is this interpreter and the test tools."""
+        from assay_sandbox.faketime import with_tried_library
         from assay_sandbox.runtime import prepare
 
-        return prepare(spec, store, hasher)
+        return with_tried_library(prepare(spec, store, hasher), self.open)
 
     def probes(self) -> tuple[Probe, ...]:
         """Every built-in attack on this sandbox; starts nothing."""
@@ -136,12 +142,31 @@ class NsjailSandbox:
         """While it is open, the process for the next jail is started ahead."""
         return SPARES.kept()
 
+    def mountable(self, mounts: tuple[Mount, ...]) -> Support:
+        """Whether a trivial jail starts with these mounts, found out by starting one."""
+        capabilities, plan = _measured(self.policy)
+        if plan is None:
+            return Support(False, f"no jail can be started: {capabilities.layer}")
+        try:
+            layout = layout_with(mounts)
+            check_mounts(read_mounts(plan, layout), layout.expected)
+        except SandboxFailed as failed:
+            return Support(False, str(failed))
+        return Support(True)
+
 
 class CompatSandbox(NsjailSandbox):
     """The same, with a deny-list of system calls for programs that the allow-list breaks."""
 
     name: ClassVar[str] = "nsjail-compat"
     policy: ClassVar[PolicyKind] = PolicyKind.COMPAT
+
+
+class UnfilteredSandbox(NsjailSandbox):
+    """The same without a filter of system calls, to find out whether a filter is to blame."""
+
+    name: ClassVar[str] = "nsjail-unfiltered"
+    policy: ClassVar[PolicyKind] = PolicyKind.UNFILTERED
 
 
 @functools.cache
@@ -182,6 +207,7 @@ def _measure(kind: PolicyKind, wanted: InitKind) -> tuple[Capabilities, LaunchPl
             "seccomp": SECCOMP[kind],
             "mounts": f"present: {plan.mount_interface} mount interface",
             "memory": f"{memory.state}: {memory.layer}",
+            "processor": memory.processor,
             "init": f"{init.state}: {init.kind.value}",
         },
         versions={
@@ -192,6 +218,7 @@ def _measure(kind: PolicyKind, wanted: InitKind) -> tuple[Capabilities, LaunchPl
         },
         shared_pid_namespace=True,
         profiles=profiles_data(),
+        diagnostic=DIAGNOSTIC.get(kind, ""),
     )
     return capabilities, plan
 

@@ -36,17 +36,25 @@ SIGNALS_PENDING = 256
 STACK_BYTES = 8 * MIB
 LOCKED_BYTES = 64 * 1024
 QUEUE_BYTES = 65536
+_COUNTED = tuple(field.name for field in attrs.fields(Limits) if field.name != "address_space")
 SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 
 FIXED_ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "HOME": "/tmp/home",
     "TMPDIR": "/tmp",
+    "XDG_CONFIG_HOME": "/tmp/home/.config",
+    "XDG_CACHE_HOME": "/tmp/home/.cache",
+    "XDG_DATA_HOME": "/tmp/home/.local/share",
+    "XDG_STATE_HOME": "/tmp/home/.local/state",
     "LANG": "C.UTF-8",
     "LC_ALL": "C.UTF-8",
     "TZ": "UTC",
     "PYTHONHASHSEED": "0",
     "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONNOUSERSITE": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_NOSYSTEM": "1",
 }
 
 
@@ -74,9 +82,9 @@ def resource_limits(limits: Limits) -> list[tuple[int, tuple[int, int]]]:
 
 def check_limits(limits: Limits) -> None:
     """Raise InvalidInput for a limit that could not be enforced."""
-    counts = attrs.asdict(limits)
-    address_space = counts.pop("address_space")
-    if address_space < 0 or not all(0 < value < math.inf for value in counts.values()):
+    if limits.address_space < 0 or not all(
+        0 < getattr(limits, name) < math.inf for name in _COUNTED
+    ):
         raise InvalidInput("every limit must be more than zero, and finite")
 
 

@@ -24,19 +24,21 @@ class Spares:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._keepers = 0
+        self._keepers: set[object] = set()
+        self._starting = False
         self._spare: Waiting | None = None
 
     @contextlib.contextmanager
     def kept(self) -> Iterator[None]:
         """Spares are made from the next jail on; the last one goes at the end."""
+        keeper = object()
         with self._lock:
-            self._keepers += 1
+            self._keepers.add(keeper)
         try:
             yield
         finally:
             with self._lock:
-                self._keepers -= 1
+                self._keepers.discard(keeper)
                 left = None if self._keepers else self._pop()
             if left is not None:
                 left.abandon()
@@ -58,13 +60,25 @@ class Spares:
         What fails here will fail again, loudly, when the next jail starts its own.
         """
         with self._lock:
-            if self._keepers and self._spare is None:
-                with contextlib.suppress(OSError, SandboxFailed):
-                    self._spare = start_waiting(plan, limits, room)
+            if not self._keepers or self._spare is not None or self._starting:
+                return
+            self._starting = True
+        made = None
+        try:
+            with contextlib.suppress(OSError, SandboxFailed):
+                made = start_waiting(plan, limits, room)
+        finally:
+            with self._lock:
+                self._starting = False
+                if self._keepers:
+                    self._spare, made = made, None
+        if made is not None:
+            made.abandon()
 
     def forget(self) -> None:
-        """In a forked child: the spare is its parent's, and ends with that one."""
-        self._lock = threading.Lock()
+        """In a forked child: spare and keepers are its parent's, and end with that one."""
+        self._lock, self._starting = threading.Lock(), False
+        self._keepers.clear()
         spare = self._pop()
         if spare is not None:
             spare.control.close()

@@ -13,12 +13,14 @@ __all__ = ["Message", "quote"]
 
 MAX_TEXT_BYTES = 4096
 _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
-_NOT_PLAIN = re.compile(rb'[^\x20-\x7e]|["\\]')
+_NOT_PLAIN = frozenset(range(256)) - frozenset(range(0x20, 0x7F)) | frozenset(b'"')
 
 
 def quote(value: bytes) -> str:
     """A byte string as a quoted literal: all but printable ASCII as three octal digits."""
-    quoted = _NOT_PLAIN.sub(lambda found: b"\\%03o" % found[0][0], value)
+    quoted = value.replace(b"\\", b"\\134")
+    for byte in _NOT_PLAIN.intersection(value):
+        quoted = quoted.replace(bytes((byte,)), b"\\%03o" % byte)
     return f'"{quoted.decode("ascii")}"'
 
 

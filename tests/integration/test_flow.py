@@ -65,6 +65,32 @@ def test_permitted_part_is_graded_without_the_rest(tmp_path: Path) -> None:
     assert [reason.value for reason in verdict.reasons] == ["protected-path-changed"]
 
 
+def test_a_diagnostic_sandbox_is_asked_for_by_name_and_told_everywhere(tmp_path: Path) -> None:
+    note = "system calls are not filtered"
+    suite = make_suite(tmp_path / "suite")
+    add_candidate(suite / "add", "gold", GOLD)
+    folder = tmp_path / "run"
+    finished = assay("run", suite, "--sandbox", "nsjail-unfiltered", "--output", folder)
+    assert finished.code == 0
+    about = json.loads((folder / "run.json").read_text())
+    box = about["identity"]["environment"]["extra"]["sandbox"]
+    assert (box["name"], box["diagnostic"]) == ("nsjail-unfiltered", note)
+    (record,) = map(json.loads, (folder / "trials.jsonl").read_text().splitlines())
+    assert (record["verdict"]["diagnostic"], record["verdict"]["trust"]) == (note, "unguarded")
+    shown = [assay("show", folder).out, assay("show", folder, "1").out]
+    assert all(f"diagnostic: {note}" in text for text in (finished.out, *shown))
+    strict = {**json.loads((suite / "suite.json").read_text()), "require_trust": "tamper-evident"}
+    write_json(suite / "suite.json", strict)
+    graders = [
+        {**spec, "options": {**spec["options"], "mode": "isolated"}}
+        for spec in task_manifest()["graders"]
+    ]
+    write_json(suite / "add/task.json", task_manifest(graders=graders))
+    verdict = grade(load_benchmark_task(suite, "add"), GOLD, sandbox="nsjail-unfiltered")
+    assert verdict.status is VerdictStatus.INVALID
+    assert (verdict.reasons, verdict.diagnostic) == ((Reason.TRUST_TOO_LOW,), note)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interruption_leaves_a_readable_run_and_nothing_else(
     tmp_path: Path, temporary: Path, number: signal.Signals

@@ -15,7 +15,13 @@ from assay.api import Mount, MountKind, Network, Profile, SandboxFailed
 from assay_sandbox.inits import InitKind
 from assay_sandbox.layout import layout_of
 from assay_sandbox.opening import open_session
-from assay_sandbox.sandbox import MOUNT_INTERFACES, CompatSandbox, NsjailSandbox, _measured
+from assay_sandbox.sandbox import (
+    MOUNT_INTERFACES,
+    CompatSandbox,
+    NsjailSandbox,
+    UnfilteredSandbox,
+    _measured,
+)
 
 
 def answer(source: str, **changes: object) -> str:
@@ -43,6 +49,7 @@ def errno_of(expression: str, **changes: object) -> str:
     )
 
 
+@pytest.mark.threat("read the caller's environment", layer="supervisor, pid namespace")
 def test_the_callers_environment_does_not_leak(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSAY_CANARY", "s3cr3t")
     monkeypatch.setenv("TZ", "Asia/Tokyo")
@@ -57,8 +64,12 @@ def test_the_callers_environment_does_not_leak(monkeypatch: pytest.MonkeyPatch) 
     assert "CANARY" not in seen
     assert "s3cr3t" not in seen
     assert "Tokyo" not in seen
-    names = "HOME LANG LC_ALL PATH PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONPYCACHEPREFIX"
-    assert seen.splitlines()[0] == str(sorted([*names.split(), "TMPDIR", "TZ"]))
+    names = (
+        "GIT_CONFIG_GLOBAL GIT_CONFIG_NOSYSTEM HOME LANG LC_ALL PATH PYTHONDONTWRITEBYTECODE "
+        "PYTHONHASHSEED PYTHONNOUSERSITE PYTHONPYCACHEPREFIX TMPDIR TZ "
+        "XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME"
+    )
+    assert seen.splitlines()[0] == str(names.split())
 
 
 @pytest.mark.parametrize("zone", ["Asia/Tokyo", None])
@@ -70,6 +81,7 @@ def test_time_is_utc(zone: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     assert answer("import time; print(time.strftime('%H', time.localtime(0)))") == "00"
 
 
+@pytest.mark.threat("use what the init has", layer="init, pid namespace")
 def test_the_init_can_not_be_opened_or_seen() -> None:
     seen = answer(
         "import os\n"
@@ -86,6 +98,7 @@ def test_the_init_can_not_be_opened_or_seen() -> None:
     assert seen == "False"
 
 
+@pytest.mark.threat("forge its own outcome through descriptors", layer="init")
 def test_a_record_can_not_be_forged_through_inherited_descriptors() -> None:
     source = (
         "import os, socket, sys\n"
@@ -120,6 +133,8 @@ ATTACKS = [
     ("call(29, 0, 4096, 0o1600)", "ENOSYS"),  # shmget
     ("call(425, 1, 0)", "ENOSYS"),  # io_uring_setup
     ("call(321, 0, 0, 0)", "ENOSYS"),  # bpf
+    ("call(253)", "ENOSYS"),  # inotify_init, whose instances count against the host's root
+    ("call(294, 0)", "ENOSYS"),  # inotify_init1
     ("call(323, 0)", "ENOSYS"),  # userfaultfd
     ("call(16, 0, 0x5412, b'x')", "ENOSYS"),  # ioctl TIOCSTI
     ("call(16, 0, ctypes.c_ulong(0x100005412), b'x')", "ENOSYS"),  # the same, 64 bits wide
@@ -146,12 +161,17 @@ BOXES = (NsjailSandbox, CompatSandbox)
 
 
 @pytest.mark.parametrize(("attack", "answer"), ATTACKS)
+@pytest.mark.threat(
+    "attack the kernel, the init or the system by single calls",
+    layer="seccomp, mount namespace, read-only mounts",
+)
 def test_attacks_on_the_kernel_the_init_and_the_system(attack: str, answer: str) -> None:
     if os.uname().machine != "x86_64" and "call(" in attack:
         pytest.skip("numbers of system calls are those of x86_64")
     assert errno_of(attack) == answer
 
 
+@pytest.mark.threat("the same under the compat policy", layer="seccomp")
 def test_the_compat_policy_refuses_what_is_known_to_be_dangerous_and_no_more() -> None:
     if os.uname().machine != "x86_64":
         pytest.skip("numbers of system calls are those of x86_64")
@@ -183,6 +203,27 @@ def test_the_compat_policy_refuses_what_is_known_to_be_dangerous_and_no_more() -
     assert len({box().capabilities().versions["policy"] for box in BOXES}) == len(BOXES)
 
 
+@pytest.mark.threat("leave a jail without a filter", layer="mount namespace, read-only mounts")
+def test_the_diagnostic_sandbox_lets_calls_through_and_says_so() -> None:
+    """It must be asked for by name; the walls that are no filter stand."""
+    box = UnfilteredSandbox()
+    capabilities = box.capabilities()
+    assert capabilities.layers["seccomp"] == "absent: every system call is let through"
+    assert capabilities.diagnostic == "system calls are not filtered"
+    assert {one().capabilities().diagnostic for one in BOXES} == {""}
+    source = (
+        "import os, sys\n"
+        "os.close(os.memfd_create('let-through'))\n"
+        "for path in ('/root', '/home', '/sys'):\n"
+        "    if os.path.exists(path): sys.exit(1)\n"
+        "try: open('/usr/bin/assay-was-here', 'w')\n"
+        "except OSError: sys.exit(0)\n"
+        "sys.exit(2)\n"
+    )
+    with box.open(spec()) as jail:
+        assert jail.run(python(source)).exit_code == 0
+
+
 @pytest.mark.parametrize("interface", MOUNT_INTERFACES)
 def test_a_jail_starts_with_either_way_to_mount(interface: str) -> None:
     _, plan = _measured(NsjailSandbox.policy, InitKind.COMPILED)
@@ -194,6 +235,7 @@ def test_a_jail_starts_with_either_way_to_mount(interface: str) -> None:
     assert outcome.stderr.text().count("Read-only") == 2
 
 
+@pytest.mark.threat("stop the init", layer="init, pid namespace")
 def test_the_init_survives_every_signal() -> None:
     source = (
         "import os\n"
@@ -209,6 +251,7 @@ def test_the_init_survives_every_signal() -> None:
         assert jail.run(shell("echo alive")).stdout.head == b"alive\n"
 
 
+@pytest.mark.threat("gain privileges", layer="user namespace")
 def test_no_capability_and_no_new_privileges() -> None:
     status = answer("print(open('/proc/self/status').read())")
     lines = dict(line.split(":", 1) for line in status.splitlines())
@@ -218,6 +261,7 @@ def test_no_capability_and_no_new_privileges() -> None:
     assert lines["Uid"].split() == ["1000"] * 4
 
 
+@pytest.mark.threat("reach the network", layer="network namespace")
 def test_no_network_but_its_own_loopback() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -234,6 +278,7 @@ def test_no_network_but_its_own_loopback() -> None:
     assert answer(source, network=Network.LOOPBACK) == "connected"
 
 
+@pytest.mark.threat("talk to services of the host by name", layer="network namespace")
 def test_a_socket_of_the_hosts_abstract_space_is_out_of_reach() -> None:
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(f"\0assay-test-{os.getpid()}")
@@ -242,6 +287,7 @@ def test_a_socket_of_the_hosts_abstract_space_is_out_of_reach() -> None:
         assert errno_of(f"socket.socket(socket.AF_UNIX).connect({name})") == "ECONNREFUSED"
 
 
+@pytest.mark.threat("use up memory through files", layer="tmpfs size")
 def test_tmp_persists_between_commands_and_is_bounded() -> None:
     with session() as jail:
         jail.run(shell("echo kept > /tmp/file; mkdir -p $HOME/.config"))
@@ -252,6 +298,7 @@ def test_tmp_persists_between_commands_and_is_bounded() -> None:
         assert jail.run(shell("ls /tmp")).stdout.head == b"home\n"
 
 
+@pytest.mark.threat("write outside the workspace", layer="read-only mounts")
 def test_a_writable_workspace_is_written_and_nothing_else(tmp_path: Path) -> None:
     with workspace(lambda root: (root / "old").write_text("old")) as mount:
         with session(profile=Profile.AGENT, mounts=(mount,), cwd="/workspace") as jail:
@@ -260,6 +307,7 @@ def test_a_writable_workspace_is_written_and_nothing_else(tmp_path: Path) -> Non
         assert (Path(mount.source) / "new").read_text() == "new\n"
 
 
+@pytest.mark.threat("change what is graded", layer="read-only mounts")
 def test_a_read_only_tree_is_read_only() -> None:
     with workspace(lambda root: (root / "test").write_text("test")) as mount:
         frozen = Mount("/workspace", MountKind.TREE, source=mount.source)
@@ -310,11 +358,13 @@ def test_file_contents_are_mounted_exactly() -> None:
         Mount("/a", MountKind.FILE, content=b"x", writable=True),
     ],
 )
+@pytest.mark.threat("cover the jail's own places by a mount", layer="supervisor")
 def test_mounts_that_break_a_rule_are_refused(mount: Mount) -> None:
     with pytest.raises(SandboxFailed):
         the_sandbox().open(spec(mounts=(mount,)))
 
 
+@pytest.mark.threat("show other mounts of the host through a source", layer="supervisor")
 def test_sources_with_links_or_other_mounts_are_refused(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to("/usr")
@@ -323,6 +373,38 @@ def test_sources_with_links_or_other_mounts_are_refused(tmp_path: Path) -> None:
             the_sandbox().open(spec(mounts=(Mount("/a", MountKind.TREE, source=source),)))
 
 
+ODD_NAMES = (
+    "a:b,c",
+    'quo"te',
+    "back\\slash",
+    "it's {x} #y",
+    "é\u2028ü",
+    "-flag",
+    " lead",
+    "n" * 255,
+)
+
+
+@pytest.mark.threat("add to the jail's configuration by names of folders", layer="supervisor")
+def test_any_name_of_a_source_is_mounted_as_it_is_or_refused() -> None:
+    with workspace() as place:
+        mounts = []
+        for number, name in enumerate(ODD_NAMES):
+            folder = Path(place.source, name)
+            folder.mkdir(mode=0o755)
+            (folder / "which").write_text(str(number))
+            mounts.append(Mount(f"/odd/{number}", MountKind.TREE, source=str(folder)))
+        everything = " ".join(f"/odd/{number}/which" for number in range(len(ODD_NAMES)))
+        with session(mounts=tuple(mounts)) as jail:
+            outcome = jail.run(shell(f"cat {everything}"))
+        assert outcome.stdout.text() == "".join(map(str, range(len(ODD_NAMES))))
+        for bad in ("new\nline", "escape\x1b", "tab\t", "\udcff", "n" * 4096):
+            mount = Mount("/odd", MountKind.TREE, source=f"{place.source}/{bad}")
+            with pytest.raises(SandboxFailed):
+                the_sandbox().open(spec(mounts=(mount,)))
+
+
+@pytest.mark.threat("have the host make files outside", layer="supervisor")
 def test_nothing_is_mounted_inside_another_tree() -> None:
     with workspace() as mount:
         (Path(mount.source) / "sub").symlink_to("/tmp")
@@ -333,6 +415,7 @@ def test_nothing_is_mounted_inside_another_tree() -> None:
     assert not Path("/tmp/tests").exists()
 
 
+@pytest.mark.threat("learn names of the host's folders", layer="store")
 def test_names_of_the_host_do_not_show_but_for_stored_trees() -> None:
     seen = answer("print(open('/proc/self/mountinfo').read())")
     assert str(Path(__file__).parents[2]) not in seen

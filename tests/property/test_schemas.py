@@ -48,6 +48,8 @@ LEGAL: Mapping[str, dict[str, Any]] = {
         "network": "loopback",
         "env": {"A": "b"},
         "seed": 3,
+        "git": {"init": True},
+        "clock": "2026-01-31T09:30:00Z",
         "version": 2,
         "retired": {"reason": "r", "since": "s"},
     },

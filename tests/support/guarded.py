@@ -16,7 +16,7 @@ from assay_graders.bundle import program_bundle
 from assay_graders.evident.guarded_report import GuardedReport, decode_guarded_report
 
 NONCE = "5e" * 16
-FLAGS = ("-I", "-B", "--check-hash-based-pycs", "always")
+FLAGS = ("-P", "-s", "-B", "--check-hash-based-pycs", "always")
 
 
 def run_guarded(

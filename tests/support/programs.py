@@ -51,7 +51,7 @@ def run_pytest(base: Path, *tests: str, roots: tuple[str, ...] = ()) -> RunRepor
         "tests": [str(base / test) for test in tests],
         "roots": [str(base / root) for root in roots],
     }
-    return _report([sys.executable, "-I", "-B", str(driver), json.dumps(config)], base)
+    return _report([sys.executable, "-P", "-s", "-B", str(driver), json.dumps(config)], base)
 
 
 def run_unittest(
@@ -67,7 +67,7 @@ def run_unittest(
     with tempfile.NamedTemporaryFile(suffix=".pyc") as driver:
         driver.write(program_bundle("driver", "unittests").content)
         driver.flush()
-        return _report([sys.executable, "-I", "-B", driver.name, json.dumps(config)], base)
+        return _report([sys.executable, "-P", "-s", "-B", driver.name, json.dumps(config)], base)
 
 
 def run_node(base: Path, *tests: str) -> RunReport | None:

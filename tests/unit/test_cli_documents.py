@@ -10,13 +10,16 @@ from typing import Any
 import pytest
 from support.cli import assay
 from support.json_schema import problems
+from support.leftovers import left_by_a_killed_process
 from support.records import plan, record
+from support.trees import HASHER
 
 from assay.api import Capabilities, Finding, Profile
 from assay.cli.doctor import lacking
 from assay.ledger import Ledger, create_run_folder, write_json
 from assay.results import build_report, results_digest
 from assay.schemas import schema, schema_names
+from assay.store import Store
 
 
 def checked(text: str) -> Any:
@@ -150,3 +153,31 @@ def test_hostile_arguments_are_shown_escaped(tmp_path: Path) -> None:
         ran = assay(*arguments, cwd=tmp_path)
         assert ran.code in (2, 3)
         assert ran.err.removesuffix("\n").isprintable()
+
+
+def test_clean(tmp_path: Path) -> None:
+    env = {"TMPDIR": str(tmp_path / "tmp"), "ASSAY_STORE": str(tmp_path / "store")}
+    (tmp_path / "tmp").mkdir()
+    left = left_by_a_killed_process("ws", tmp_path / "tmp")
+    (tmp_path / "tmp/assay-ws-87654321").symlink_to(tmp_path)
+    store = Store(tmp_path / "store", HASHER)
+    store.add_blob(b"old")
+    store.close()
+    env["ASSAY_STORE_DAYS"] = "0"
+    shown = checked(assay("clean", "--dry-run", "--json", env=env).out)
+    assert [item["fate"] for item in shown["store"]["evicted"]] == ["removable"]
+    told = {item["name"]: item["fate"] for item in shown["folders"]}
+    assert told == {left: "removable", "assay-ws-87654321": "foreign"}
+    table = assay("clean", env=env)
+    assert (table.code, table.err) == (0, "")
+    assert [line.split()[:2] for line in table.out.splitlines()[2:3]] == [[left, "removed"]]
+    assert "2 removed" in table.out
+    after = checked(assay("clean", "--json", "--older-than", "2d", env=env).out)
+    assert after["store"]["evicted"] == []
+    assert [item["fate"] for item in after["folders"]] == ["foreign"]
+
+
+@pytest.mark.parametrize("age", ["", "24", "1.5h", "h", "1w", "-1h", "9999999h"])
+def test_a_senseless_age_is_a_usage_error(age: str) -> None:
+    ran = assay("clean", "--dry-run", "--older-than", age)
+    assert (ran.code, ran.out) == (2, "")

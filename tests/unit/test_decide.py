@@ -230,3 +230,27 @@ def test_what_a_fault_prevented_is_no_fault_of_its_own() -> None:
     )
     assert verdict.status is VerdictStatus.INVALID
     assert reasons(verdict) == {Reason.NO_SPACE}
+
+
+@pytest.mark.parametrize("required", list(Trust))
+def test_what_jails_left_out_on_purpose_takes_all_trust(required: Trust) -> None:
+    """Facts of the highest trust, measured in jails that are only for finding faults."""
+    measured = [passed(VISIBLE, trust=Trust.ISOLATED), passed(HIDDEN, trust=Trust.ISOLATED)]
+    verdict = decide(
+        task(require_trust=required),
+        boundary=KEPT,
+        facts=measured,
+        claims=AGREES,
+        diagnostic="system calls are not filtered",
+    )
+    assert verdict.trust is Trust.UNGUARDED
+    assert verdict.diagnostic == "system calls are not filtered"
+    enough = required is Trust.UNGUARDED
+    assert verdict.status is (VerdictStatus.ACCEPTED if enough else VerdictStatus.INVALID)
+    assert reasons(verdict) == (set() if enough else {Reason.TRUST_TOO_LOW})
+
+
+def test_a_rejection_stays_one_whatever_jails_left_out() -> None:
+    measured = [passed(VISIBLE), facts(HIDDEN, TestOutcome.FAILED)]
+    verdict = decide(task(), boundary=KEPT, facts=measured, claims=AGREES, diagnostic="no filter")
+    assert (verdict.status, verdict.diagnostic) == (VerdictStatus.REJECTED, "no filter")

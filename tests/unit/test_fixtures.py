@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -75,26 +76,46 @@ def test_the_operations_own_error_comes_through(task: BenchmarkTask, scratch: Pa
     assert boom.__cause__ is None
 
 
-def test_twenty_parallel_copies_leave_nothing(task: BenchmarkTask, scratch: Path) -> None:
-    before = digest_of(Path(task.fixture))
+ENDS = ("returns", "raises", "is interrupted", "locks", "links", "deletes", "fills")
+ROUNDS = 50
 
-    def operation(folder: Path, number: int) -> bytes:
+
+def test_twenty_parallel_copies_fifty_times_leave_nothing(
+    task: BenchmarkTask, scratch: Path
+) -> None:
+    source, chance = Path(task.fixture), random.Random(20)
+    before = digest_of(source)
+
+    def operation(folder: Path, end: str) -> bytes:
         read = (folder / "a.py").read_bytes()
-        (folder / "a.py").write_bytes(b"%d" % number)
-        shutil.rmtree(folder / "d")
-        if number % 3 == 0:
+        (folder / "a.py").write_bytes(end.encode())
+        if end == "raises":
             raise Boom(read)
+        if end == "is interrupted":
+            raise KeyboardInterrupt(read)
+        if end == "locks":
+            (folder / "d").chmod(0)
+        elif end == "links":
+            (folder / "l").symlink_to(source)
+            (folder / "d/l").symlink_to(source / "a.py")
+        elif end == "deletes":
+            shutil.rmtree(folder / "d")
+        elif end == "fills":
+            for number in range(20):
+                (folder / f"{number}").mkdir()
         return read
 
-    def run(number: int) -> bytes:
+    def run(end: str) -> bytes:
         try:
-            return with_fixture_copy(task, lambda folder: operation(folder, number))
-        except Boom as boom:
-            return bytes(boom.args[0])
+            return with_fixture_copy(task, lambda folder: operation(folder, end))
+        except (Boom, KeyboardInterrupt) as error:
+            return bytes(error.args[0])
 
     with nothing_leaks(scratch), ThreadPoolExecutor(20) as pool:
-        assert list(pool.map(run, range(20))) == [b"original"] * 20
-    assert digest_of(Path(task.fixture)) == before
+        for _ in range(ROUNDS):
+            assert set(pool.map(run, chance.choices(ENDS, k=20))) == {b"original"}
+            assert os.listdir(scratch) == []
+    assert digest_of(source) == before
 
 
 def spoil_write(source: Path) -> None:

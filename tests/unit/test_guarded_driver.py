@@ -83,8 +83,9 @@ def test_a_run_measures_its_guards(tmp_path: Path):
     [
         pytest.param(FLAGS[1:], {"isolated-interpreter"}, id="not-isolated"),
         pytest.param((*FLAGS, "-O"), {"isolated-interpreter"}, id="no-assertions"),
-        pytest.param((FLAGS[0], *FLAGS[2:]), {"checked-bytecode"}, id="writes-bytecode"),
-        pytest.param(FLAGS[:2], {"checked-bytecode"}, id="believes-bytecode"),
+        pytest.param((FLAGS[0], *FLAGS[2:]), {"isolated-interpreter"}, id="users-packages"),
+        pytest.param((*FLAGS[:2], *FLAGS[3:]), {"checked-bytecode"}, id="writes-bytecode"),
+        pytest.param(FLAGS[:3], {"checked-bytecode"}, id="believes-bytecode"),
     ],
 )
 def test_an_interpreter_started_otherwise_says_so(

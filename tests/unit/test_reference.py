@@ -92,3 +92,11 @@ def test_a_gold_that_is_not_accepted_makes_the_task_ungradable(
     code = verdict.reasons[0].value
     assert found.failed.error == f"limits: candidate slow is not accepted {when}: {code}"
     assert found.measured["wall"] == 3.0
+
+
+def test_too_little_trust_says_nothing_of_what_a_gold_takes() -> None:
+    low = invalid(Reason.TRUST_TOO_LOW)
+    found = reference_runs(
+        TASKS, SPECS, lambda specs: [evolve(accepted(one), verdict=low) for one in specs]
+    )["add"]
+    assert (found.limits, found.failed) == (Limits(wall=6.0), None)

@@ -35,7 +35,14 @@ from assay.api import (
 from assay.ledger import ArtifactFolder
 from assay.measure import FAILURES
 from assay.reports.explain import explain_trial
-from assay.reports.tables import candidate_table, failure_table, percent, safe, sentence
+from assay.reports.tables import (
+    candidate_table,
+    diagnostic_notes,
+    failure_table,
+    percent,
+    safe,
+    sentence,
+)
 from assay.results import build_report
 
 HOSTILE = "a\x1b[2J\x9b31m\u202eb\n  passed   c\r\x07[bold]x[/bold]\u2028:smile:\x00"
@@ -87,11 +94,12 @@ def test_any_name_is_harmless_and_told_apart(text: str) -> None:
     assert other == text or safe(other).plain != safe(text).plain
 
 
+@pytest.mark.threat("command the terminal of whoever reads a record", layer="supervisor")
 def test_every_string_of_a_record_is_escaped(tmp_path: Path) -> None:
     made = record(
         HOSTILE,
         HOSTILE,
-        evolve(rejected(Reason.HIDDEN_TESTS_FAILED), decided_by=HOSTILE),
+        evolve(rejected(Reason.HIDDEN_TESTS_FAILED), decided_by=HOSTILE, diagnostic=HOSTILE),
         error=HOSTILE,
         leaks=(HOSTILE,),
         stages={HOSTILE: StageStatus.FAILED},
@@ -120,7 +128,8 @@ def test_every_string_of_a_report_is_escaped() -> None:
     made = record(HOSTILE, HOSTILE, rejected(Reason.NO_CHANGES))
     report = build_report(plan([made]), [made], {}, {})
     for trial in report["results"]["trials"]:
-        trial["verdict"] |= {"status": HOSTILE, "reasons": [HOSTILE]}
+        trial["verdict"] |= {"status": HOSTILE, "reasons": [HOSTILE], "diagnostic": HOSTILE}
+    assert is_harmless(drawn(*diagnostic_notes(report), width=80))
     for width in (40, 80, 400):
         assert is_harmless(drawn(candidate_table(report), failure_table(report), width=width))
 

@@ -18,12 +18,14 @@ from assay_sandbox import doctor, elf, init, layout, policy, profiles, testtools
 from assay_sandbox.capture import StreamCapture
 from assay_sandbox.channel import SocketChannel
 from assay_sandbox.guard import Reached
-from assay_sandbox.layout import Expected, unescape
+from assay_sandbox.layout import Expected
 from assay_sandbox.mounted import check_mounts
 from assay_sandbox.nsjail_log import read_log
 from assay_sandbox.process import outcome_of
 from assay_sandbox.records import Record, parse_record
 from assay_sandbox.session import resource_limits
+from assay_sandbox.sources import unescape
+from assay_sandbox.tables import read_table, rows
 from assay_sandbox.textproto import Message
 
 
@@ -74,8 +76,9 @@ def test_every_profile_has_rules_and_only_agents_and_builds_write() -> None:
         b"done 1 exited 1000 0.000000 0.000000 1",
         b"done 1 stopped 19 0.000000 0.000000 1",
         "done 1 exited ٣ 0.000000 0.000000 1".encode(),
-        b"failed 2 exec:ENOENT",
+        b"failed 2 exec:2",
         b"failed 1 exec:/root/secret",
+        b"failed 1 exec:ENOENT",
         b"started 1",
     ],
 )
@@ -90,7 +93,7 @@ def test_records_are_read() -> None:
     assert parse_record(b"done 1 signalled 9 0.000000 0.000000 1", 1) == Record(
         signal=9, peak_memory=1024
     )
-    assert parse_record(b"failed 7 limits:EPERM", 7) == Record(failed="limits:EPERM")
+    assert parse_record(b"failed 7 limits:1", 7) == Record(failed="limits:EPERM")
 
 
 def captured(data: bytes = b"", cap: int = 100) -> StreamCapture:
@@ -175,6 +178,19 @@ def test_paths_of_mountinfo_are_unescaped_once() -> None:
     assert unescape("/a\\040b\\011c\\134040") == "/a b\tc\\040"
 
 
+LINE_ENDS = "\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+"""What ends a line for Python and not for the kernel."""
+
+
+def test_only_a_line_feed_ends_a_row_of_the_kernels_tables(tmp_path: Path) -> None:
+    table = tmp_path / "table"
+    table.write_bytes(f"1 {LINE_ENDS} a\n2 \udcff b\n".encode("utf-8", "surrogateescape"))
+    assert rows(read_table(str(table))) == [f"1 {LINE_ENDS} a", "2 \udcff b"]
+    check_mounts(MOUNTS.replace(b" /a\\040b ", f" /a{LINE_ENDS}b ".encode()), EXPECTED)
+    shown = f"[I] /w{LINE_ENDS}[E] mount: [F] main\n".encode()
+    assert not read_log(shown).failed
+
+
 def test_the_log_blames_a_layer_and_repeats_nothing() -> None:
     log = b"[I] fine\n[E][date] uid_map write failed: /root/secret\n[F] last\n"
     assert read_log(log).layer == "user namespaces"
@@ -197,7 +213,10 @@ def test_text_that_could_forge_a_line_is_refused(value: str) -> None:
 
 def test_doctor_reports_every_layer_and_a_fix_for_what_is_absent() -> None:
     findings = doctor.diagnose()
-    assert len({finding.layer for finding in findings}) == len(doctor.CHECKS)
+    assert (
+        len({finding.layer for finding in findings})
+        == len((*doctor.FIRST_CHECKS, *doctor.LAST_CHECKS)) + 1
+    )
     for finding in findings:
         assert finding.found
         assert finding.follows

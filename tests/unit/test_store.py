@@ -163,6 +163,7 @@ def test_a_full_disk_leaves_no_half_tree(tmp_path: Path) -> None:
         with nothing_leaks(disk / "store/blobs"), pytest.raises(NoSpace):
             store.add_blob(b"x" * 2_000_000)
         assert store.tree(manifest_of(source).ref) is None
+        store.close()
 
 
 def test_many_writers_of_one_tree_agree(source: Path, tmp_path: Path) -> None:

@@ -47,9 +47,10 @@ class Network(Enum):
 class Limits:
     """Bounds of one command. Seconds, bytes and counts; each is enforced or refused.
 
-    `memory` bounds each process, and all of the session's together (with what its file
-    systems in memory hold on top). `address_space` is the bound on the addresses that a process
-    reserves, 0 for none. `processes` bounds the session, `output` each of stdout and stderr.
+    `cpu` bounds each process, and all of the command's together. `memory` bounds each process,
+    and all of the session's together (with what its file systems in memory hold on top).
+    `address_space` is the bound on the addresses that a process reserves, 0 for none. `processes`
+    bounds the session, `output` each of stdout and stderr.
     """
 
     wall: float = 10.0
@@ -69,6 +70,7 @@ class MountKind(Enum):
     TREE = "tree"
     FILE = "file"
     TMPFS = "tmpfs"
+    OVERLAY = "overlay"
 
 
 @frozen
@@ -78,7 +80,11 @@ class Mount:
     TREE and FILE have a `source` that only a Workspace, a Store or a Runtime fills in: a
     place on this host, never shown and never stored. FILE may carry its `content` instead.
     TMPFS has `size` in bytes; for a writable TREE it is what the tree may hold, and 0 means
-    what the profile allows.
+    what the profile allows; of an OVERLAY it is what the changes may hold.
+    A TREE may have a `descriptor` instead of a source: a folder of a file system that has a size
+    of its own. It stays its owner's, who keeps it open until the jail is open.
+    OVERLAY shows the folder `source`, which is never written, with the changes that are in the
+    folder `upper`; `work`, on the same file system, is the kernel's own.
     """
 
     dst: str
@@ -87,6 +93,9 @@ class Mount:
     content: bytes | None = field(default=None, repr=False)
     size: int = 0
     writable: bool = False
+    upper: str = field(default="", repr=False)
+    work: str = field(default="", repr=False)
+    descriptor: int = field(default=-1, repr=False)
 
 
 @frozen
@@ -198,7 +207,8 @@ class Capabilities:
 
     `layers` maps a layer's name to what is in force (`present`, `absent`, `degraded`) and
     why; it enters the identity. `profiles` says what each profile allows: by its name, rules
-    by theirs, with sizes in bytes.
+    by theirs, with sizes in bytes. `diagnostic` says what is left out on purpose by a sandbox that
+    is only for finding faults; verdicts under it repeat that, and are unguarded.
     """
 
     available: bool
@@ -210,6 +220,7 @@ class Capabilities:
     versions: dict[str, str] = field(factory=dict)
     shared_pid_namespace: bool = True
     profiles: dict[str, dict[str, bool | int]] = field(factory=dict)
+    diagnostic: str = ""
 
 
 @frozen

@@ -116,12 +116,16 @@ class ClaimFacts:
 
 @frozen
 class Verdict:
-    """What the gate decided; `decided_by` is the version of the decision function."""
+    """What the gate decided; `decided_by` is the version of the decision function.
+
+    `diagnostic` says what the jails left out on purpose (`Capabilities.diagnostic`).
+    """
 
     status: VerdictStatus
     reasons: tuple[Reason, ...]
     trust: Trust
     decided_by: str
+    diagnostic: str = ""
 
 
 @frozen
@@ -180,6 +184,9 @@ class TrialRecord:
     source_before: Digest | None = None
     source_after: Digest | None = None
     source_check: SourceCheck = SourceCheck.FULL
+    touched: tuple[RelPath, ...] = ()
+    """The first files of the source that were touched, and perhaps changed and restored,
+    while the digest stayed the same: a hint that proves nothing, and no part of any digest."""
     workspace_removed: bool = True
     leaks: tuple[str, ...] = ()
     workspaces: int = 0

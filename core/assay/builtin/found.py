@@ -13,12 +13,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import repeat
 from operator import attrgetter
-from typing import TypeAlias, cast, overload
+from typing import Self, TypeAlias, cast, overload
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from assay.api import Digest, Entry, EntryKind, Refused, RefusedKind, RelPath, Stat, printable
 from assay.builtin.names import order
+from assay.builtin.records import PREFIX, directory_records, file_records
 
 __all__ = ["Found", "collector_at_rest"]
 
@@ -28,7 +29,7 @@ Times: TypeAlias = tuple[int, int, int, int]
 Part: TypeAlias = tuple[list[str], list[int], bytes]
 """Paths and sizes of files, and the rest of what was seen of them, not yet unpacked."""
 
-_DIGEST_CHARACTERS = len("sha256:") + 64
+_DIGEST_CHARACTERS = 64
 _BY_PATH = attrgetter("path")
 
 
@@ -50,7 +51,7 @@ class Found:
     ignored: list[str] = field(factory=list)
     seen: int = 0
     content: int = 0
-    _joined: list[list[Entry]] = field(factory=list)
+    _made: list[_Files] = field(factory=list)
     _stats: list[Part] = field(factory=list)
 
     def add(self, path: str, info: os.stat_result, digest: str) -> None:
@@ -58,7 +59,7 @@ class Found:
         self.paths.append(path)
         self.executables.append(info.st_mode & stat.S_IXUSR != 0)
         self.sizes.append(info.st_size)
-        self.digests.append("sha256:" + digest)
+        self.digests.append(digest)
         self.times.append((info.st_dev, info.st_ino, info.st_mtime_ns, info.st_ctime_ns))
 
     def packed(self) -> bytes:
@@ -84,7 +85,7 @@ class Found:
         directories, refused, ignored, seen, size = rest
         if sizes:
             names = paths.split("\0")
-            self._joined.append(_files(names, map(bool, executables), sizes, _cut(digests)))
+            self._made.append(_Files.of(names, list(map(bool, executables)), sizes, _cut(digests)))
             self._stats.append((names, sizes, times))
         self.directories += directories
         self.refused += refused
@@ -92,17 +93,20 @@ class Found:
         self.seen += seen
         self.content += size
 
-    def entries(self) -> list[Entry]:
-        """Everything that belongs to the tree, in path order."""
+    def ordered(self) -> tuple[list[Entry], list[bytes]]:
+        """Everything that belongs to the tree in path order, and the records of it."""
         with collector_at_rest():
+            own = _Files.of(self.paths, self.executables, self.sizes, self.digests)
             # Each part is nearly in order by itself, so parts in order are soon sorted.
-            parts = sorted(self._joined, key=lambda part: part[0].path)
-            entries = [entry for part in parts for entry in part]
-            entries += _files(self.paths, self.executables, self.sizes, self.digests)
+            parts = sorted((*self._made, own), key=lambda part: part.paths[:1])
+            paths = [path for part in parts for path in part.paths] + self.directories
+            entries = [entry for part in parts for entry in part.entries]
             entries += [Entry(RelPath(path), EntryKind.DIR) for path in self.directories]
+            records = [record for part in parts for record in part.records]
+            records += directory_records(self.directories)
             # Code point order is the order of the UTF-8 bytes: a RelPath holds no surrogates.
-            entries.sort(key=_BY_PATH)
-        return entries
+            places = sorted(range(len(paths)), key=paths.__getitem__)
+            return [entries[at] for at in places], [records[at] for at in places]
 
     def witness(self) -> Witness:
         """What was seen of each file, in path order."""
@@ -160,13 +164,25 @@ class Witness(Sequence[Stat]):
         return self._made
 
 
-def _files(
-    paths: list[str], executables: Iterable[bool], sizes: list[int], digests: list[str]
-) -> list[Entry]:
-    checked = cast(list[RelPath], paths)
-    content = cast(list[Digest], digests)
-    with collector_at_rest():
-        return list(map(Entry, checked, repeat(EntryKind.FILE), executables, sizes, content))
+@frozen
+class _Files:
+    """Files of one part, in no order."""
+
+    paths: list[str]
+    entries: list[Entry]
+    records: list[bytes]
+
+    @classmethod
+    def of(
+        cls, paths: list[str], executables: list[bool], sizes: list[int], digests: list[str]
+    ) -> Self:
+        """From columns."""
+        checked = cast(list[RelPath], paths)
+        content = cast(Iterable[Digest], map(PREFIX.__add__, digests))
+        with collector_at_rest():
+            kinds = repeat(EntryKind.FILE)
+            entries = list(map(Entry, checked, kinds, executables, sizes, content))
+            return cls(paths, entries, file_records(paths, executables, sizes, digests))
 
 
 def _cut(digests: str) -> list[str]:

@@ -6,44 +6,31 @@ is a new contract with a new name.
 
 from __future__ import annotations
 
-import hashlib
 import re
-import struct
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import ClassVar
 
 from assay.api import (
-    Digest,
     Entry,
     EntryKind,
     InvalidInput,
     RefusedKind,
+    RelPath,
     Scan,
     TreeLimits,
     TreeManifest,
     TreeRef,
     TreeRefused,
 )
-from assay.builtin.names import folded, is_safe
-from assay.builtin.walk import Walk
+from assay.builtin.names import are_plain_paths, folded, is_safe
+from assay.builtin.records import HEADER, PREFIX, digest_of, directory_records, file_records
+from assay.builtin.scanning import scan_tree
+from assay.builtin.spliced import SplicedDigest
 
 __all__ = ["TreeHasher"]
 
-_DIGEST_PREFIX = "sha256:"
-_DIGEST_START = len(_DIGEST_PREFIX)
 _DIGEST = re.compile("sha256:[0-9a-f]{64}")
-
-
-def _field(content: bytes) -> bytes:
-    return struct.pack(">Q", len(content)) + content
-
-
-_HEADER = _field(b"assay-tree-v1")
-_DIRECTORY = _field(b"dir")
-_LENGTH = struct.Struct(">Q")
 _LIMITS = TreeLimits()
-_NO_CONTENT = _field(b"") + _field(b"") + _field(b"")
 
 
 class TreeHasher:
@@ -61,14 +48,12 @@ class TreeHasher:
         `collect_refused`; TreeLimit; TreeChanged if a file moves under the reader; NoSpace
         when the process has no descriptor left.
         """
-        walk = Walk(limits)
-        walk.run(root_fd)
-        found = walk.found
+        found = scan_tree(root_fd, limits)
         refused = found.refusals()
         if refused and not collect_refused:
             raise TreeRefused(refused[0].path, refused[0].kind.value)
         return Scan(
-            manifest=None if refused else self._manifest(found.entries()),
+            manifest=None if refused else self._manifest(*found.ordered()),
             refused=refused,
             ignored=found.left_out(),
             witness=found.witness(),
@@ -83,65 +68,64 @@ class TreeHasher:
         # Code point order is the order of the UTF-8 bytes: a RelPath holds no surrogates.
         ordered = sorted(entries, key=lambda entry: entry.path)
         _check(ordered)
-        return self._manifest(ordered)
+        return self._manifest(ordered, _records(ordered))
 
-    def _manifest(self, ordered: Sequence[Entry]) -> TreeManifest:
-        records = [_HEADER]
-        files = size = 0
-        for entry in ordered:
-            path = entry.path.encode("utf-8")
-            length = len(path)
-            if entry.kind is EntryKind.DIR:
-                records += (_DIRECTORY, _LENGTH.pack(length), path, _NO_CONTENT)
-                continue
-            files += 1
-            size += entry.size
-            digest = bytes.fromhex(entry.digest[_DIGEST_START:])
-            executable = b"1" if entry.executable else b"0"
-            record = _file_record(length)
-            records.append(
-                record.pack(4, b"file", length, path, 1, executable, 8, entry.size, 32, digest)
-            )
+    def index(self, manifest: TreeManifest) -> SplicedDigest:
+        """What is needed to digest trees near this one quickly."""
+        return SplicedDigest(manifest, HEADER, _records)
+
+    def _manifest(self, ordered: Sequence[Entry], records: Iterable[bytes]) -> TreeManifest:
+        files = [entry.size for entry in ordered if entry.kind is EntryKind.FILE]
         return TreeManifest(
-            ref=TreeRef(
-                self.contract,
-                Digest(_DIGEST_PREFIX + hashlib.sha256(b"".join(records)).hexdigest()),
-            ),
+            ref=TreeRef(self.contract, digest_of(records)),
             entries=tuple(ordered),
-            files=files,
-            bytes=size,
+            files=len(files),
+            bytes=sum(files),
         )
 
 
-@lru_cache(maxsize=1024)
-def _file_record(length: int) -> struct.Struct:
-    """Five fields of a file whose path has so many bytes."""
-    return struct.Struct(f">Q4sQ{length}sQ1sQQQ32s")
+def _records(ordered: Sequence[Entry]) -> Iterable[bytes]:
+    files = [entry for entry in ordered if entry.kind is EntryKind.FILE]
+    of_files = iter(
+        file_records(
+            [entry.path for entry in files],
+            [entry.executable for entry in files],
+            [entry.size for entry in files],
+            [entry.digest[len(PREFIX) :] for entry in files],
+        )
+    )
+    of_directories = iter(
+        directory_records(entry.path for entry in ordered if entry.kind is EntryKind.DIR)
+    )
+    return (next(of_files if entry.kind is EntryKind.FILE else of_directories) for entry in ordered)
 
 
 def _check(ordered: Sequence[Entry]) -> None:
-    kinds: dict[str, EntryKind] = {entry.path: entry.kind for entry in ordered}
-    if len(kinds) != len(ordered):
+    paths = [entry.path for entry in ordered]
+    if len(set(paths)) != len(paths):
         raise InvalidInput("tree: one path stands for two entries")
+    plain = are_plain_paths(paths)
+    if not plain and not all(
+        is_safe(path.rpartition("/")[2], path, path.count("/") + 1) for path in paths
+    ):
+        raise InvalidInput("tree: an entry's path is not a relative path")
+    directories = {entry.path for entry in ordered if entry.kind is EntryKind.DIR}
+    above = {RelPath(path.rpartition("/")[0]) for path in paths if "/" in path}
+    if not above <= directories:
+        raise InvalidInput("tree: an entry stands outside any directory of the tree")
     for entry in ordered:
-        path = entry.path
-        above, slash, name = path.rpartition("/")
-        if not is_safe(name, path, path.count("/") + 1):
-            raise InvalidInput("tree: an entry's path is not a relative path")
-        if slash and kinds.get(above) is not EntryKind.DIR:
-            raise InvalidInput("tree: an entry stands outside any directory of the tree")
         _check_content(entry)
-    _check_collisions(kinds)
+    if not plain:
+        _check_collisions(paths)
 
 
 def _check_content(entry: Entry) -> None:
     if entry.kind is EntryKind.DIR:
         if entry.size or entry.digest or entry.executable:
             raise InvalidInput("tree: a directory has no size, digest or execute bit")
-        return
-    if not _DIGEST.fullmatch(entry.digest):
+    elif not _DIGEST.fullmatch(entry.digest):
         raise InvalidInput("tree: a digest is sha256: and 64 lower-case hexadecimal digits")
-    if not 0 <= entry.size < 2**63:
+    elif not 0 <= entry.size < 2**63:
         raise InvalidInput("tree: a size lies outside its range")
 
 

@@ -11,12 +11,22 @@ import re
 import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from assay.api import UnsafePath, relpath
 from assay.api.paths import IGNORED_ANYWHERE, IGNORED_AT_ROOT
 
-__all__ = ["are_plain", "folded", "is_ignored_name", "is_safe", "order", "shared", "text"]
+__all__ = [
+    "are_plain",
+    "are_plain_paths",
+    "folded",
+    "is_ignored_name",
+    "is_safe",
+    "order",
+    "shared",
+    "text",
+    "texts",
+]
 
 _PLAIN = r"[ -.0-\[\]-~]{0,254}[!-\-0-\[\]-~]"
 """ASCII without `/`, backslash and control characters, no dot or space at the end."""
@@ -50,6 +60,16 @@ def are_plain(names: Sequence[str], prefix: str, depth: int) -> bool:
     return len(set(joined.lower().split("/"))) == len(names)
 
 
+def are_plain_paths(paths: Sequence[str]) -> bool:
+    """Whether every path is a RelPath that is plain ASCII, and no two are alike."""
+    joined = "/".join(paths)
+    if not joined or _PLAIN_NAMES.fullmatch(f"{joined}/") is None:
+        return False
+    if max(map(len, paths)) > _PLAIN_PATH or max(p.count("/") for p in paths) >= _PLAIN_DEPTH:
+        return False
+    return len({path.lower() for path in paths}) == len(paths)
+
+
 def is_ignored_name(name: str, prefix: str) -> bool:
     """Whether the contract leaves out what has this name in the directory `prefix`."""
     return name in IGNORED_ANYWHERE or (not prefix and name in IGNORED_AT_ROOT)
@@ -76,6 +96,11 @@ def shared(keys: Sequence[str]) -> set[str]:
 def text(name: str) -> str:
     """The name as UTF-8 has it; Python decodes names by the locale of the process."""
     return name if _UTF8_NAMES else os.fsencode(name).decode("utf-8", "surrogateescape")
+
+
+def texts(names: Iterable[str]) -> list[str]:
+    """All the names as UTF-8 has them."""
+    return list(names) if _UTF8_NAMES else [text(name) for name in names]
 
 
 def order(path: str) -> bytes:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from hashlib import sha256
+from itertools import islice
 
 from attrs import define, field, frozen
 
@@ -18,7 +19,7 @@ from assay.api import RefusedKind, RelPath, TreeLimit, TreeLimits, TreeRefused
 from assay.api.files import DIRECTORY_FLAGS, FILE_FLAGS, open_parent, opened, special_kind
 from assay.builtin.big import BIG_FILE, BigFiles, changed, unreadable
 from assay.builtin.found import Found
-from assay.builtin.names import are_plain, folded, is_ignored_name, is_safe, shared, text
+from assay.builtin.names import are_plain, folded, is_ignored_name, is_safe, shared, text, texts
 
 __all__ = ["Walk", "check_limits"]
 
@@ -129,16 +130,19 @@ class Walk:
 
     def _list(self, fd: int, prefix: str, depth: int) -> Iterator[str]:
         """Take in a directory's files at once; its sub-directories are returned."""
-        entries: list[os.DirEntry[str]] = []
         with os.scandir(fd) as listed:
-            for entry in listed:
-                entries.append(entry)
-                self._count()
-        names = [text(entry.name) for entry in entries]
+            entries = list(islice(listed, self.limits.files - self.found.seen + 1))
+        self.found.seen += len(entries)
+        check_limits(self.found, self.limits)
+        names = texts(entry.name for entry in entries)
         if not are_plain(names, prefix, depth):
             entries = self._judged(entries, names, prefix, depth)
         if entries and depth > self.limits.depth:
             raise TreeLimit(f"tree is deeper than {self.limits.depth} components")
+        return iter(self._taken(fd, prefix, entries))
+
+    def _taken(self, fd: int, prefix: str, entries: Iterable[os.DirEntry[str]]) -> list[str]:
+        """Digest the files of a directory, refuse what is special; its sub-directories."""
         files: list[str] = []
         directories: list[str] = []
         for entry in entries:
@@ -149,12 +153,20 @@ class Walk:
             else:
                 self._special(entry, prefix + text(entry.name))
         self._files(fd, prefix, files)
-        return iter(directories)
+        return directories
 
     def _judged(
-        self, entries: list[os.DirEntry[str]], names: list[str], prefix: str, depth: int
+        self,
+        entries: list[os.DirEntry[str]],
+        names: list[str],
+        prefix: str,
+        depth: int,
+        others: Collection[str] = (),
     ) -> list[os.DirEntry[str]]:
-        """The entries that nothing in their names speaks against."""
+        """The entries that nothing in their names speaks against.
+
+        `others` are safe names that are in the same directory too.
+        """
         found: list[tuple[str, os.DirEntry[str]]] = []
         for name, entry in zip(names, entries, strict=True):
             if is_ignored_name(name, prefix):
@@ -164,7 +176,11 @@ class Walk:
         if found and depth > self.limits.depth:
             raise TreeLimit(f"tree is deeper than {self.limits.depth} components")
         keys = [folded(name) for name, _ in found]
-        colliding = shared(keys)
+        other_keys = [folded(name) for name in others]
+        colliding = shared([*keys, *other_keys])
+        for key, name in zip(other_keys, others, strict=True):
+            if key in colliding:
+                self._refuse(prefix + name, RefusedKind.COLLISION)
         kept: list[os.DirEntry[str]] = []
         for key, (name, entry) in zip(keys, found, strict=True):
             path = prefix + name
@@ -175,11 +191,6 @@ class Walk:
             else:
                 kept.append(entry)
         return kept
-
-    def _count(self) -> None:
-        self.found.seen += 1
-        if self.found.seen > self.limits.files:
-            check_limits(self.found, self.limits)
 
     def _refuse(self, path: str, kind: RefusedKind) -> None:
         self.found.refused.append((path, kind.value))
@@ -208,12 +219,13 @@ class Walk:
             raise unreadable(path, error) from None
         self._refuse(path or ".", _without_access(directory, name, path))
 
-    def _files(self, directory: int, prefix: str, names: Sequence[str]) -> None:
+    def _files(self, directory: int, prefix: str, names: list[str]) -> None:
         """Digest files of one directory: all the time is spent here, so little is called."""
         os_open, fstat, read, close = os.open, os.fstat, os.read, os.close
         found, most = self.found, self.limits.bytes
-        for name in names:
-            path = prefix + text(name)
+        add = found.add
+        paths = [prefix + name for name in texts(names)]
+        for name, path in zip(names, paths, strict=True):
             try:
                 fd = os_open(name, FILE_FLAGS, dir_fd=directory)
             except OSError as error:
@@ -241,7 +253,7 @@ class Walk:
                     close(fd)
             if len(content) != size:
                 raise changed(path)
-            found.add(path, info, sha256(content).hexdigest())
+            add(path, info, sha256(content).hexdigest())
 
     def _refuse_file(self, info: os.stat_result, path: str) -> None:
         kind = _refusal(info) if stat.S_ISREG(info.st_mode) else None

@@ -12,11 +12,13 @@ from assay.api.errors import CleanupFailed, UsageError
 from assay.cli.display import make_console
 
 if TYPE_CHECKING:
+    from assay.eviction import Kept
     from assay.leftovers import Found
 
 __all__ = ["clean", "seconds"]
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_MIB = 1024**2
 _DURATION = re.compile(r"([0-9]{1,6})([smhd])")
 
 
@@ -30,7 +32,7 @@ def clean(
     ] = "24h",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
-    """Remove temporary folders that killed processes left; what is in use stays.
+    """Remove what killed processes left, and what the store no longer needs; not what is in use.
 
     \b
     Examples:
@@ -38,13 +40,18 @@ def clean(
       assay clean
       assay clean --older-than 2h --json
     """
+    from assay.eviction import evict, store_limits
     from assay.leftovers import Fate, sweep
     from assay.scratch import scratch_places
     from assay.store import default_store_root
 
-    age = seconds(older_than)
-    found = sweep(scratch_places(default_store_root()), older_than=age, dry_run=dry_run)
-    code = CleanupFailed.exit_code if any(item.fate is Fate.STUCK for item in found) else 0
+    age, limits, root = seconds(older_than), store_limits(), default_store_root()
+    found = sweep(scratch_places(root), older_than=age, dry_run=dry_run)
+    kept = evict(root, limits, dry_run=dry_run)
+    evicted = tuple(item for item in kept if item.fate is not Fate.IN_USE)
+    size = sum(item.size for item in kept if item.fate is not Fate.REMOVED)
+    fates = [*(item.fate for item in found), *(thing.fate for thing in evicted)]
+    code = CleanupFailed.exit_code if Fate.STUCK in fates else 0
     if as_json:
         document = {
             "schema": "assay-clean-output-1",
@@ -54,10 +61,27 @@ def clean(
                 {"name": item.name, "kind": item.kind, "fate": item.fate.value, "why": item.why}
                 for item in found
             ],
+            "store": {
+                "bytes": size,
+                "limit": limits.size,
+                "evicted": [
+                    {
+                        "kind": item.kind,
+                        "name": item.name,
+                        "bytes": item.size,
+                        "fate": item.fate.value,
+                    }
+                    for item in evicted
+                ],
+            },
         }
         print(json.dumps(document, ensure_ascii=True, indent=2, sort_keys=True))
     else:
-        _print(found, dry_run)
+        _print(found, evicted)
+        fate, word = (Fate.REMOVABLE, "to remove") if dry_run else (Fate.REMOVED, "removed")
+        make_console().print(f"{fates.count(fate)} {word}")
+        limit = f"{limits.size / _MIB:.0f} MiB"
+        make_console().print(f"the store takes {size / _MIB:.0f} MiB of {limit}")
     return code
 
 
@@ -69,19 +93,17 @@ def seconds(text: str) -> float:
     return float(int(match.group(1)) * _UNITS[match.group(2)])
 
 
-def _print(found: tuple[Found, ...], dry_run: bool) -> None:
+def _print(found: tuple[Found, ...], evicted: tuple[Kept, ...]) -> None:
     from rich.table import Table
 
-    from assay.leftovers import Fate
     from assay.reports.tables import safe
 
-    console = make_console()
-    if found:
+    if found or evicted:
         table = Table(box=None, pad_edge=False, header_style="bold")
-        for name in ("folder", "fate", "why"):
+        for name in ("what", "fate", "why"):
             table.add_column(name, overflow="fold")
         for item in found:
             table.add_row(safe(item.name), item.fate.value, safe(item.why))
-        console.print(table)
-    fate, word = (Fate.REMOVABLE, "to remove") if dry_run else (Fate.REMOVED, "removed")
-    console.print(f"{sum(item.fate is fate for item in found)} {word}")
+        for thing in evicted:
+            table.add_row(f"store: {thing.kind} {thing.name}", thing.fate.value, "")
+        make_console().print(table)

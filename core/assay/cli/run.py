@@ -36,6 +36,9 @@ def run(
         Path | None, typer.Option(help="Run folder to make [default: runs/SUITE-TIME].")
     ] = None,
     sandbox: Annotated[str, typer.Option(help="Which plugin makes the jails.")] = "nsjail",
+    copier: Annotated[
+        str, typer.Option(help="Which plugin makes workspaces: copy, or overlay.")
+    ] = "copy",
     display: Annotated[Display, typer.Option(help="How progress is shown.")] = Display.AUTO,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document instead of tables.")
@@ -68,6 +71,7 @@ def run(
             limit=limit,
             submission=candidate,
             sandbox=sandbox,
+            copier=copier,
         )
     result = evaluation.result
     code = run_exit_code(
@@ -111,7 +115,13 @@ def _print_json(evaluation: Evaluation, code: int) -> None:
 
 
 def _print_tables(evaluation: Evaluation) -> None:
-    from assay.reports.tables import candidate_table, failure_table, safe, sentence
+    from assay.reports.tables import (
+        candidate_table,
+        diagnostic_notes,
+        failure_table,
+        safe,
+        sentence,
+    )
     from assay.results import results_digest
 
     console = make_console()
@@ -121,8 +131,16 @@ def _print_tables(evaluation: Evaluation) -> None:
     if failures.row_count:
         console.print()
         console.print(failures)
+    for note in diagnostic_notes(report):
+        console.print(note)
     for item in evaluation.plan.skipped:
         console.print(sentence(f"skipped {item.task}: {item.reason}"))
+    if evaluation.fallback is not None:
+        console.print(
+            sentence(
+                f"copier {evaluation.fallback.asked} was not used: {evaluation.fallback.reason}"
+            )
+        )
     for problem in evaluation.problems:
         console.print(sentence(f"not graded: {problem}"))
     for record in evaluation.result.records:

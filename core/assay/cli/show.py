@@ -15,7 +15,7 @@ from assay.cli.display import make_console
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rich.table import Table
+    from rich.console import RenderableType
 
     from assay.api import TrialRecord
     from assay.ledger import RunView
@@ -65,26 +65,26 @@ def show(
     if as_json:
         print(json.dumps(view.report, ensure_ascii=True, indent=2, sort_keys=True))
         return
-    tables = _tables(view.report)
+    parts = _parts(view.report)
     console = make_console()
-    for table in tables:
-        console.print(table)
+    for part in parts:
+        console.print(part)
         console.print()
     console.print("results", digest)
 
 
-def _tables(report: Mapping[str, Any]) -> tuple[Table, Table]:
-    """The tables of a report that anybody may have written."""
-    from assay.reports.tables import candidate_table, failure_table
+def _parts(report: Mapping[str, Any]) -> tuple[RenderableType, ...]:
+    """The tables and notes of a report that anybody may have written."""
+    from assay.reports.tables import candidate_table, diagnostic_notes, failure_table
 
     try:
-        return candidate_table(report), failure_table(report)
+        return candidate_table(report), failure_table(report), *diagnostic_notes(report)
     except (AttributeError, KeyError, TypeError, ValueError):
         raise InvalidInput("report.json does not have the shape of assay-report-1") from None
 
 
 def _find(view: RunView, trial: str) -> TrialRecord:
-    ordered = sorted(view.records(), key=lambda record: record.spec.key)
+    ordered = view.trials()
     if trial.isascii() and trial.isdigit():
         if not ordered:
             raise UsageError("the run has no trial yet")

@@ -44,6 +44,8 @@ def explain_trial(record: TrialRecord, artifacts: ArtifactFolder) -> Iterator[Re
         (verdict.status.value, f"bold {_STYLES[verdict.status]}"),
         printable(f" (trust {verdict.trust.value}, decided by {verdict.decided_by})"),
     )
+    if verdict.diagnostic:
+        yield Text("  diagnostic: ", style="yellow") + safe(verdict.diagnostic)
     for reason in verdict.reasons:
         yield Text(f"  reason: {reason.value} ({reason.layer.value})")
     for stage, status in record.stages.items():
@@ -117,6 +119,10 @@ def _source(record: TrialRecord) -> Iterator[RenderableType]:
         yield Text("source fixture: not looked at", style="dim")
     elif before == after:
         yield Text(f"source fixture: unchanged, {printable(before)}", style="dim")
+        if record.touched:
+            yield Text("  touched while its content stayed: ", style="dim") + sentence(
+                ", ".join(record.touched)
+            )
     else:
         found = "not known" if after is None else after
         shown = printable(f"{before} before, {found} after")

@@ -10,7 +10,14 @@ from rich.text import Text
 
 from assay.api import printable
 
-__all__ = ["candidate_table", "failure_table", "percent", "safe", "sentence"]
+__all__ = [
+    "candidate_table",
+    "diagnostic_notes",
+    "failure_table",
+    "percent",
+    "safe",
+    "sentence",
+]
 
 _FULL_NAME = 24
 """Most columns that a candidate's name keeps however narrow the terminal is."""
@@ -76,3 +83,12 @@ def failure_table(report: Mapping[str, Any]) -> Table:
                 safe(", ".join(verdict["reasons"])),
             )
     return table
+
+
+def diagnostic_notes(report: Mapping[str, Any]) -> tuple[Text, ...]:
+    """What the jails of a run left out on purpose, once each; nothing for ordinary runs."""
+    found = {trial["verdict"].get("diagnostic", "") for trial in report["results"]["trials"]}
+    return tuple(
+        Text("diagnostic: ", style="yellow") + safe(note) + Text("; no verdict has any trust")
+        for note in sorted(found - {""})
+    )

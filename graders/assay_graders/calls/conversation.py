@@ -27,7 +27,7 @@ from assay.api import (
 )
 from assay_graders.bundle import program_bundle
 from assay_graders.called.bounds import MAX_ANSWER_BYTES
-from assay_graders.jailed import settled, tool
+from assay_graders.jailed import PYTHON_FLAGS, settled, tool
 from assay_graders.wire.faults import WireFault
 from assay_graders.wire.frames import MAX_FRAME_BYTES
 from assay_graders.wire.text import unpack
@@ -91,7 +91,7 @@ def worker_files() -> tuple[Mount, ...]:
 def worker_command(ctx: GradeContext, roots: tuple[str, ...], *, nan: bool) -> Command:
     """Start the worker; it imports from `roots`, absolute folders of the jail."""
     config = json.dumps({"roots": list(roots), "nan": nan})
-    argv = (tool(ctx, "python"), "-I", "-B", *_bytecode(ctx), _PROGRAM, config)
+    argv = (tool(ctx, "python"), *PYTHON_FLAGS, *_bytecode(ctx), _PROGRAM, config)
     return Command(argv=tuple(part.encode("utf-8") for part in argv), cwd="/workspace")
 
 

@@ -13,7 +13,7 @@ from assay_graders.evident.guarded_report import GuardedReport
 from assay_graders.evident.judging import Shown, shown_by_order, shown_by_origins, shuffled
 from assay_graders.evident.language import Language
 from assay_graders.isolated import bytecode
-from assay_graders.jailed import WORKSPACE, tool
+from assay_graders.jailed import PYTHON_FLAGS, WORKSPACE, tool
 
 __all__ = ["PytestLanguage", "UnittestLanguage"]
 
@@ -29,7 +29,7 @@ class PythonLanguage(Language):
     def command(self, ctx: GradeContext, argument: str) -> Command:
         """An interpreter that believes neither its surroundings nor bytecode."""
         argv = (
-            *(tool(ctx, "python"), "-I", "-B", "--check-hash-based-pycs", "always"),
+            *(tool(ctx, "python"), *PYTHON_FLAGS, "--check-hash-based-pycs", "always"),
             *(*bytecode(ctx), f"/assay/{self.driver}.pyc", argument),
         )
         return Command(argv=tuple(part.encode("utf-8") for part in argv), cwd=WORKSPACE)

@@ -12,12 +12,18 @@ from typing import Any
 __all__ = ["Origins", "held_before"]
 
 _WORKSPACE = "/workspace"
+_VARIABLES = {
+    *("PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE", "PYTHONNOUSERSITE", "PYTHONPYCACHEPREFIX"),
+}
+"""What a jail sets for Python; none of them brings code in."""
 
 
 def held_before(base: str, tests: Sequence[str], roots: Sequence[str]) -> Iterator[str]:
     """Names of the guards that hold; nothing of the graded tree has run by then."""
     flags = sys.flags
-    if flags.isolated and flags.no_user_site and flags.ignore_environment and not flags.optimize:
+    variables = {name for name in os.environ if name.startswith("PYTHON")}
+    is_alone = flags.safe_path and flags.no_user_site and variables <= _VARIABLES
+    if is_alone and not flags.optimize:
         yield "isolated-interpreter"
     if sys.dont_write_bytecode and _imp.check_hash_based_pycs == "always":
         yield "checked-bytecode"

@@ -1,6 +1,6 @@
 """Runs test files with pytest and sends one report on the private channel.
 
-Started as `python -I -B pytest_driver.py CONFIG` with CONFIG a JSON object: `base` (ids and
+Started as `python -P -s -B pytest_driver.py CONFIG` with CONFIG a JSON object: `base` (ids and
 rootdir are relative to it), `tests` (absolute files) and `roots` (absolute folders of the code
 under test). `sys.path` grows only after pytest is imported, and only at its end: the folders of
 the tests, then the roots, so that code under test replaces no other module. Nothing in the

@@ -1,7 +1,7 @@
 """Sends one regular file over the private channel, or nothing at all.
 
-Started as `python -I -B send_file.py PATH CAP` after the code that wrote the file has ended. What
-is no regular file, a link to one, or larger than CAP bytes is not sent.
+Started as `python -P -s -B send_file.py PATH CAP` after the code that wrote the file has ended.
+What is no regular file, a link to one, or larger than CAP bytes is not sent.
 """
 
 from __future__ import annotations

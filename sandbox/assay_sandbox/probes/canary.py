@@ -16,19 +16,18 @@ from assay.api import JailSpec, Network
 from assay_sandbox.configuration import LaunchPlan
 from assay_sandbox.layout import Expected, layout_of
 from assay_sandbox.opening import open_session
-from assay_sandbox.policy import Policy
+from assay_sandbox.policy import PolicyKind, policy_of_this_host
 from assay_sandbox.probes.sentinels import Sentinels
 from assay_sandbox.session import JailSession
 from assay_sandbox.textproto import Message
 
-__all__ = ["NO_POLICY", "weakened"]
-
-NO_POLICY = Policy("any", "POLICY none { } USE none DEFAULT ALLOW", "none")
+__all__ = ["weakened"]
 
 
 def weakened(plan: LaunchPlan, sentinels: Sentinels) -> Callable[[JailSpec], JailSession]:
     """What opens weak jails around these sentinels, which are the canary's own."""
-    weak = attrs.evolve(plan, policy=NO_POLICY, share_network=True)
+    unfiltered = policy_of_this_host(PolicyKind.UNFILTERED)
+    weak = attrs.evolve(plan, policy=unfiltered, share_network=True)
     holes = {str(sentinels.private): sentinels.private, "/fixture": sentinels.fixture}
 
     def open_weak(spec: JailSpec) -> JailSession:

@@ -107,6 +107,14 @@ def forged(bench: Bench, program: str) -> list[Check]:
     return [*ran.checks, *checks]
 
 
+def carried(bench: Bench, program: str) -> list[Check]:
+    """What one jail leaves, the next one of the same profile must not find."""
+    bench.end()
+    left = [check for check in bench.alone(program, leaves=True).checks if check.state == "silent"]
+    bench.end()
+    return [*left, *bench.alone(program, leaves=False).checks]
+
+
 def exit_codes(bench: Bench, program: str) -> list[Check]:
     """Codes that elsewhere mean a kill or a broken jail mean themselves."""
     bench.hush()
@@ -183,6 +191,7 @@ def loopback(bench: Bench, program: str) -> list[Check]:
 
 DRIVES: dict[str, Drive] = {
     "broken-frames": broken_frames,
+    "carried": carried,
     "exit-codes": exit_codes,
     "filled": filled,
     "forged": forged,

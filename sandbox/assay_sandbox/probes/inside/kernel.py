@@ -13,6 +13,7 @@ from .report import Facts, Report
 
 NEWNS, NEWUSER, NEWPID, NEWNET = 0x20000, 0x10000000, 0x20000000, 0x40000000
 WIDE = 1 << 32
+TCGETS, TCSETS = 0x5401, 0x5402
 TIOCSTI, TIOCLINUX, TIOCSETD, TIOCCONS, TIOCSCTTY = 0x5412, 0x541C, 0x5423, 0x541D, 0x540E
 SETUID = 0o4755
 X32 = 0x40000000
@@ -220,6 +221,15 @@ def terminal(report: Report, facts: Facts) -> None:
     else:
         report.refused("a terminal as a stream", "supervisor")
     report.attempt("/dev/tty", os.open, "/dev/tty", os.O_RDWR)
+    for number in (0, 1, 2):
+        settings = ctypes.create_string_buffer(256)
+        try:
+            report.system_call(16, number, TCGETS, settings)
+            report.system_call(16, number, TCSETS, settings)
+        except OSError:
+            report.refused(f"settings of a terminal on stream {number}", "supervisor")
+        else:
+            report.open(f"settings of a terminal on stream {number}")
     for name, command in (
         ("TIOCSTI", TIOCSTI),
         ("TIOCLINUX", TIOCLINUX),

@@ -209,3 +209,35 @@ def processor_time(report: Report, facts: Facts) -> None:
     """Compute without end."""
     while True:
         pass
+
+
+def processor_time_of_all(report: Report, facts: Facts) -> None:
+    """Children that compute, each well within its own limit, one pair after the other."""
+    share = facts["limits"]["cpu"] / 20
+    while True:
+        for _ in range(2):
+            if os.fork() == 0:
+                while time.process_time() < share:
+                    pass
+                os._exit(0)
+        os.wait()
+        os.wait()
+
+
+def processors(report: Report, facts: Facts) -> None:
+    """Processors that the supervisor was not given, or gave away."""
+    given = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, range(1024))
+    gained = os.sched_getaffinity(0) - given
+    if gained:
+        report.partial("processors beyond its own", len(gained))
+    else:
+        report.refused("processors beyond its own", "cgroup")
+
+
+def shared_numbers(report: Report, facts: Facts) -> None:
+    """One of each thing of which the kernel gives every user of the host only some."""
+    report.call("watch files", 294, 0)
+    report.call("watch files by the old call", 253)
+    report.call("watch a whole file system", 300, 0, 0)
+    report.call("asynchronous requests", 206, 1, b"\0" * 8)
