@@ -17,6 +17,7 @@ from support.processes import Watched, children, descendants, open_descriptors
 from support.supervisor import next_start
 
 from assay.api import OutcomeStatus, SandboxFailed
+from assay_sandbox.inits import InitKind
 from assay_sandbox.memory import memory_layer
 from assay_sandbox.notes import notes_folder
 
@@ -112,10 +113,15 @@ def test_without_a_keeper_there_is_none() -> None:
         assert len(children(os.getpid())) == 1
 
 
-def test_a_jail_that_can_not_start_says_why_in_a_log_of_its_own(spare: int) -> None:
+def test_a_jail_that_can_not_start_says_why_in_a_log_of_its_own() -> None:
+    """Only the init in Python needs what a runtime holds."""
     empty = attrs.evolve(runtime(), mounts=())
-    with pytest.raises(SandboxFailed) as failed:
-        sandbox().open(spec(runtime=empty))
+    with sandbox().warm():
+        with session(InitKind.PYTHON):
+            pass
+        only_spare()
+        with pytest.raises(SandboxFailed) as failed:
+            sandbox(InitKind.PYTHON).open(spec(runtime=empty))
     assert (failed.value.stage, failed.value.detail) == ("start", "init")
     with session() as jail:
         assert jail.run(shell("echo alive")).stdout.text() == "alive\n"
