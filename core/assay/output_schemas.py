@@ -69,6 +69,7 @@ def _run() -> dict[str, Any]:
         "evicted": _COUNT,
         "leaks": _TEXTS,
         "interrupted": {"type": "boolean"},
+        "copier_fallback": _closed(asked=_TEXT, reason=_TEXT),
     }
     return document
 
