@@ -31,13 +31,16 @@ from assay.api.files import open_root, opened, read_file
 from assay.baseline import BASELINE
 from assay.benchmark import BenchmarkTask
 from assay.fixture_repository import commit_date, repository_files
+from assay.fixtures import Source
 from assay.ledger import ArtifactFolder
 from assay.metering import MeteredSandbox
 from assay.plugins import Registry
+from assay.prepared import PreparedTask, TrialHost
 from assay.reference import measured, reference_id
+from assay.revisions import task_digest
 from assay.store import Store, default_store_root
 from assay.tree import tree_manifest
-from assay.trial import PreparedTask, TrialHost, run_trial
+from assay.trial import run_trial
 
 __all__ = [
     "Components",
@@ -121,14 +124,24 @@ def prepare_task(
         spec.id: components.registry.grader(spec, "task.json", f"graders.{spec.id}")
         for spec in benchmark.task.graders
     }
+    source = Source(benchmark.id, benchmark.fixture, components.hasher)
+    hidden = None if benchmark.hidden is None else _prepared(components, benchmark.hidden)
+    trees = {name: _prepared(components, folder) for name, folder in benchmark.trees.items()}
     return PreparedTask(
         benchmark,
-        _prepared(components, benchmark.fixture),
-        None if benchmark.hidden is None else _prepared(components, benchmark.hidden),
+        components.copier.prepare(benchmark.fixture, source.manifest, components.store),
+        hidden,
         _repository(components, benchmark) if benchmark.task.git else None,
+        trees,
+        task_digest(
+            benchmark.task,
+            None if hidden is None else hidden.manifest.ref.digest,
+            trees={name: tree.manifest.ref.digest for name, tree in trees.items()},
+        ),
         runtime,
         {grader_id: grader for grader_id, (grader, _) in graders.items()},
         {grader_id: options for grader_id, (_, options) in graders.items()},
+        source,
     )
 
 

@@ -27,7 +27,7 @@ from assay.plugins import Registry
 from assay.revisions import task_digest
 from assay.strict_json import load
 from assay.suites import SUITE_FILE, open_suite
-from assay.tree import tree_ref
+from assay.tree import tree_ref, whole_tree
 
 __all__ = ["DEFAULT_HASHER", "LockResult", "compute_pins", "lock_suite"]
 
@@ -83,10 +83,15 @@ def compute_pins(task: BenchmarkTask, hasher: Hasher) -> TaskPins:
     hidden = None
     if task.hidden is not None:
         hidden = tree_ref(task.hidden, hasher, f"{task.id}/{task.task.hidden}/")
+    trees = {
+        name: whole_tree(folder, hasher, f"{task.id}: {name}").ref.digest
+        for name, folder in sorted(task.trees.items())
+    }
     return TaskPins(
         fixture=tree_ref(task.fixture, hasher, f"{task.id}/{task.task.fixture}/"),
         hidden=hidden,
-        task=task_digest(task.task, hidden.digest if hidden else None),
+        task=task_digest(task.task, hidden.digest if hidden else None, trees=trees),
+        trees=trees,
     )
 
 
@@ -97,6 +102,7 @@ def _as_json(pins: Mapping[str, TaskPins]) -> dict[str, dict[str, Any]]:
             "fixture": pin.fixture.digest,
             "hidden": pin.hidden.digest if pin.hidden else None,
             "task": pin.task,
+            **({"trees": dict(pin.trees)} if pin.trees else {}),
         }
         for task_id, pin in sorted(pins.items())
     }
@@ -120,11 +126,20 @@ def _drift(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _differences(task_id: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    old, new = _flat(old), _flat(new)
     return [
-        f"task {task_id}: {key}: pinned {old.get(key) or 'nothing'}, is {new[key] or 'nothing'}"
-        for key in ("contract", "fixture", "hidden", "task")
-        if old.get(key, DEFAULT_HASHER if key == "contract" else None) != new[key]
+        f"task {task_id}: {key}: pinned {old.get(key) or 'nothing'}, is {new.get(key) or 'nothing'}"
+        for key in ("contract", "fixture", "hidden", "task", *_tree_keys(old, new))
+        if old.get(key, DEFAULT_HASHER if key == "contract" else None) != new.get(key)
     ]
+
+
+def _flat(pins: Mapping[str, Any]) -> dict[str, Any]:
+    return {**pins, **{f"trees.{name}": digest for name, digest in pins.get("trees", {}).items()}}
+
+
+def _tree_keys(*pins: Mapping[str, Any]) -> list[str]:
+    return sorted({key for one in pins for key in one if key.startswith("trees.")})
 
 
 def _replace(path: Path, document: Mapping[str, Any]) -> None:

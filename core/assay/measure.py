@@ -9,7 +9,17 @@ import importlib.metadata
 
 from attrs import evolve
 
-from assay.api import AssayError, BlobRef, Facts, Grader, GraderUnfit, PluginFailed, TestOutcome
+from assay.api import (
+    AssayError,
+    BlobRef,
+    Facts,
+    Grader,
+    GraderUnfit,
+    PluginFailed,
+    Reason,
+    ServiceFailed,
+    TestOutcome,
+)
 from assay.canonical import canonical_json, digest_json
 from assay.grading import GradingContext
 from assay.normalise import normalise
@@ -39,6 +49,7 @@ def measure(grader: Grader, context: GradingContext) -> Facts:
         raise PluginFailed(spec.use, _distribution(grader), type(error).__name__) from error
     if grader.max_trust < facts.trust:
         raise PluginFailed(spec.use, _distribution(grader), "claims more trust than it can have")
+    facts = _with_services(facts, context)
     return evolve(
         facts,
         grader=spec.id,
@@ -48,6 +59,25 @@ def measure(grader: Grader, context: GradingContext) -> Facts:
         options_digest=digest_json(to_plain(spec.options)),
         artifacts={**facts.artifacts, **_kept(facts, context)},
         required=spec.required,
+    )
+
+
+def _with_services(facts: Facts, context: GradingContext) -> Facts:
+    """What it means that a service was gone before its jail was.
+
+    With a candidate it is the candidate's doing, for there is no other way to end it but to
+    talk to it, and the untouched fixture did not; so it is never a way out of a rejection.
+    """
+    ended = context.services.ended
+    if not ended:
+        return facts
+    if context.probing:
+        raise ServiceFailed(ended[0].id, "ended on the untouched fixture", ended[0].output.digest)
+    return evolve(
+        facts,
+        reasons=facts.reasons | {Reason.PROTOCOL_FAULT},
+        codes=tuple(dict.fromkeys((*facts.codes, *(f"service-ended-{one.id}" for one in ended)))),
+        artifacts={**facts.artifacts, **{f"service-{one.id}": one.output for one in ended}},
     )
 
 

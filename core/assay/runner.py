@@ -24,17 +24,16 @@ from assay.api import (
     VerdictStatus,
 )
 from assay.baseline import BASELINE
-from assay.canonical import digest_json
-from assay.eviction import StoreLimits, evict, store_limits
+from assay.eviction import store_limits
 from assay.host import Components, WorkerFactory
-from assay.identity import environment, environment_digest
 from assay.interruption import Interruption, interruptible
 from assay.ledger import ARTIFACTS, REPORT, RUN, Ledger, create_run_folder, write_json
-from assay.leftovers import Fate, sweep
 from assay.plan import Plan
+from assay.rechecks import recheck
 from assay.reference import References, reference_runs, references_json, under_references
 from assay.results import build_report, results_digest
-from assay.scratch import run_folders, scratch_places
+from assay.run_identity import run_identity
+from assay.scratch import reap, run_folders
 
 __all__ = ["Observer", "RunResult", "baseline_spec", "execute"]
 
@@ -87,7 +86,7 @@ def _execute(
     limits = store_limits()
     create_run_folder(folder)
     started = time.time()
-    identity = _identity(plan, components)
+    identity = run_identity(plan, components)
     about = {
         "schema": "assay-run-1",
         "suite": plan.header.id,
@@ -106,7 +105,7 @@ def _execute(
             "reason": components.fallback.reason,
         }
     write_json(folder, RUN, about)
-    reaped, evicted = _reap(components, limits)
+    reaped, evicted = reap(components.store.root, limits)
     with run_folders(components) as folders, Ledger(folder) as ledger:
         factory = WorkerFactory(
             tasks=plan.tasks,
@@ -137,13 +136,14 @@ def _execute(
                 [spec for task, spec in _first(plan).items() if task not in unsound],
                 counted,
             )
-            unsound |= {
-                task: found.failed for task, found in references.items() if found.failed is not None
-            }
+            unsound |= {task: ref.failed for task, ref in references.items() if ref.failed}
             diagnostic = components.sandbox.capabilities().diagnostic
             records = _trials(plan, pool, unsound, references, ledger, observer, diagnostic)
             for record in records:
                 folders.count(record)
+            probes = [*baseline.values()]
+            for late in recheck(plan, records, probes, components.hasher):
+                records = _replaced(records, ledger.append(late))
         finally:
             pool.close()
     report = build_report(plan, records, baseline, identity)
@@ -175,56 +175,8 @@ def _execute(
     return RunResult(folder, report, records, interruption.number, folders.leaks)
 
 
-def _reap(components: Components, limits: StoreLimits) -> tuple[int, int]:
-    """Remove what killed runs left, and what the store no longer needs; how many of each."""
-    root = components.store.root
-    found = sweep(scratch_places(root))
-    kept = evict(root, limits)
-    return (
-        sum(item.fate is Fate.REMOVED for item in found),
-        sum(item.fate is Fate.REMOVED for item in kept),
-    )
-
-
-def _identity(plan: Plan, components: Components) -> dict[str, Any]:
-    """Everything of this host that may change a result; equal for equal hosts."""
-    used = {
-        ("assay.sandboxes", components.sandbox.name),
-        ("assay.hashers", components.hasher.contract),
-        *(
-            ("assay.graders", spec.use)
-            for task in plan.tasks.values()
-            for spec in task.task.graders
-        ),
-    }
-    capabilities = components.sandbox.capabilities()
-    found = environment(
-        [components.registry.find(group, name) for group, name in sorted(used)],
-        {
-            "sandbox": {
-                "name": components.sandbox.name,
-                "mode": capabilities.mode,
-                "layers": capabilities.layers,
-                "versions": capabilities.versions,
-                **({"diagnostic": note} if (note := capabilities.diagnostic) else {}),
-            },
-            "runtimes": {
-                task_id: {"digest": runtime.digest, "versions": runtime.versions}
-                for task_id, runtime in sorted(plan.runtimes.items())
-            },
-        },
-    )
-    tasks = {task_id: plan.revisions[task_id] for task_id in sorted(plan.tasks)}
-    return {
-        "revisions": {
-            "task": digest_json({task_id: pins.task for task_id, pins in tasks.items()}),
-            "fixture": digest_json(
-                {task_id: pins.fixture.digest for task_id, pins in tasks.items()}
-            ),
-            "environment": environment_digest(found),
-        },
-        "environment": found,
-    }
+def _replaced(records: tuple[TrialRecord, ...], late: TrialRecord) -> tuple[TrialRecord, ...]:
+    return tuple(late if record.spec == late.spec else record for record in records)
 
 
 def _first(plan: Plan) -> dict[str, TrialSpec]:
@@ -293,6 +245,7 @@ def _ungraded(spec: TrialSpec, probe: TrialRecord) -> TrialRecord:
         verdict,
         source_before=probe.source_before,
         source_after=probe.source_after,
+        source_check=probe.source_check,
         leaks=probe.leaks,
         workspace_removed=probe.workspace_removed,
         error=probe.error,

@@ -11,9 +11,11 @@ from pathlib import Path
 from assay.api import CleanupFailed, TrialRecord
 from assay.api.files import copy_fault
 from assay.api.folders import MarkedFolder, folder_kind, temporary_folder
+from assay.eviction import StoreLimits, evict
 from assay.host import Components, mountable, reachable
+from assay.leftovers import Fate, sweep
 
-__all__ = ["RunFolders", "run_folders", "scratch_folder", "scratch_places"]
+__all__ = ["RunFolders", "reap", "run_folders", "scratch_folder", "scratch_places"]
 
 _KIND = "run"
 # The jail's user must pass through to its workspace, but can't list what is beside it.
@@ -93,6 +95,16 @@ def scratch_folder(components: Components) -> Iterator[str]:
 def scratch_places(store: Path) -> tuple[Path, ...]:
     """Every folder of this host in which temporary folders of ours may be."""
     return Path(tempfile.gettempdir()), store
+
+
+def reap(store: Path, limits: StoreLimits) -> tuple[int, int]:
+    """Remove what killed runs left, and what the store no longer needs; how many of each."""
+    found = sweep(scratch_places(store))
+    kept = evict(store, limits)
+    return (
+        sum(item.fate is Fate.REMOVED for item in found),
+        sum(item.fate is Fate.REMOVED for item in kept),
+    )
 
 
 def _place(components: Components) -> Path:

@@ -31,6 +31,7 @@ class _Pins:
     task: str
     hidden: str | None = None
     contract: str = "assay-tree-v1"
+    trees: Mapping[str, str] = field(factory=dict)
 
 
 @frozen
@@ -103,6 +104,10 @@ def _pin_digests(pins: _Pins) -> TaskPins:
         if hidden is None
         else TreeRef(pins.contract, checked("hidden", digest_text, hidden)),
         task=checked("task", digest_text, pins.task),
+        trees={
+            name: checked("trees", checked, name, digest_text, digest)
+            for name, digest in sorted(pins.trees.items())
+        },
     )
 
 

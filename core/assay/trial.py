@@ -9,35 +9,20 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
-
-from attrs import frozen
 
 from assay.api import (
     Candidate,
     CandidateMalformed,
-    ChangeSet,
     CleanupFailed,
     Contaminated,
-    Copier,
-    CopyFailed,
     Digest,
     Edits,
-    Facts,
-    Grader,
-    GraderSpec,
-    Hasher,
     InvalidInput,
-    Prepared,
     Reason,
     RelPath,
-    Runtime,
-    Sandbox,
+    RevisionMismatch,
     StageStatus,
-    Store,
-    TreeManifest,
     TrialRecord,
     TrialSpec,
     Workspace,
@@ -45,44 +30,19 @@ from assay.api import (
 from assay.api.changes import compare, edited_manifest
 from assay.api.files import open_root, read_file
 from assay.baseline import baseline_verdict
-from assay.benchmark import BenchmarkTask
 from assay.boundary import judge, permitted_edits
 from assay.candidates import edits as read_edits
 from assay.claims import check as check_claims
 from assay.decide import decide
-from assay.draft import Draft, grader_timing
+from assay.draft import Draft, grader_timing, trees_timing, usage
 from assay.fixtures import UNREADABLE, SourceGuard, leave
-from assay.grading import GradingContext
 from assay.grading_trees import GradingTrees
-from assay.ledger import ArtifactFolder
 from assay.measure import measure
+from assay.prepared import PreparedTask, TrialHost, grading_context, stored_path
 
-__all__ = ["PreparedTask", "TrialHost", "run_trial"]
+__all__ = ["run_trial"]
 
-
-@frozen
-class PreparedTask:
-    """A task whose trees are in the store, verified against their digests."""
-
-    benchmark: BenchmarkTask
-    prepared: Prepared
-    hidden: Prepared | None
-    repository: Prepared | None
-    runtime: Runtime
-    graders: Mapping[str, Grader]
-    options: Mapping[str, Any]
-
-
-@frozen
-class TrialHost:
-    """The parts of this host that a trial works with."""
-
-    hasher: Hasher
-    copier: Copier
-    sandbox: Sandbox
-    store: Store
-    scratch: str
-    artifacts: ArtifactFolder
+_SHOWN_TOUCHED = 20
 
 
 def run_trial(
@@ -97,9 +57,12 @@ def run_trial(
     guard: SourceGuard | None = None
     workspace: list[Workspace] = []
     try:
-        with draft.stage("source"):
+        with draft.stage("source"), draft.timed(trees_timing("hash")):
             guard = _guard(host, task, spec)
             draft.source_before = guard.before
+            draft.source_check = guard.source_check
+            if task.revision != spec.task_digest:
+                raise RevisionMismatch(f"task {spec.task}: changed after the run was planned")
         _measure_all(host, task, candidate, draft, workspace)
     except CandidateMalformed as error:
         draft.rejected |= {error.reason}
@@ -117,7 +80,7 @@ def run_trial(
 def _guard(host: TrialHost, task: PreparedTask, spec: TrialSpec) -> SourceGuard:
     """The source as the plan found it; raises Contaminated when it is another one by now."""
     try:
-        guard = SourceGuard(spec.task, task.benchmark.fixture, host.hasher)
+        guard = SourceGuard(spec.task, task.benchmark.fixture, host.hasher, task.source)
     except (InvalidInput, OSError) as error:
         raise Contaminated(spec.task, spec.fixture_digest, UNREADABLE) from error
     if guard.before != spec.fixture_digest:
@@ -148,11 +111,14 @@ def _measure_all(
             ids=host.sandbox.capabilities().ids,
             edits=permitted,
             opened=opened,
+            timed=lambda work: draft.timed(trees_timing(work)),
         )
         expected, changes = trees.whole()
     with draft.stage("grading"):
         for grader in task.benchmark.task.graders:
-            context = _context(host, task, trees, changes, expected, grader)
+            context = grading_context(
+                host, task, trees, changes, expected, grader, probing=candidate is None
+            )
             with draft.timed(grader_timing(grader.id)):
                 draft.facts += (measure(task.graders[grader.id], context),)
     if candidate is not None:
@@ -177,46 +143,11 @@ def _is_binary(wish: Edits, path: RelPath) -> bool:
     return write is not None and b"\0" in write.content
 
 
-def _context(
-    host: TrialHost,
-    task: PreparedTask,
-    trees: GradingTrees,
-    changes: ChangeSet,
-    tree: TreeManifest,
-    grader: GraderSpec,
-) -> GradingContext:
-    hidden = task.hidden.manifest if task.hidden is not None else None
-    return GradingContext(
-        task=task.benchmark.task,
-        spec=grader,
-        options=task.options[grader.id],
-        tree=tree,
-        hidden=hidden,
-        change_set=changes,
-        runtime=task.runtime,
-        artifacts=host.artifacts,
-        sandbox=host.sandbox,
-        trees=trees,
-        fixture_trees=trees.of_trusted(task.prepared),
-        hidden_trees=None if task.hidden is None else trees.of_trusted(task.hidden),
-        repository=None if task.repository is None else trees.of_trusted(task.repository),
-        fixture_source=stored_path(host.store, task.prepared.manifest),
-        hidden_source=None if hidden is None else stored_path(host.store, hidden),
-    )
-
-
-def stored_path(store: Store, manifest: TreeManifest) -> str:
-    """Host path of a tree that must be in the store; raises CopyFailed when it is not."""
-    path = store.tree(manifest.ref)
-    if path is None:
-        raise CopyFailed(f"tree {manifest.ref.digest} is not in the store")
-    return path
-
-
 def _leave(draft: Draft, guard: SourceGuard | None, opened: list[Workspace]) -> None:
     """Check the source, remove the workspaces; each step runs whatever the others raised."""
     draft.stages["leave"] = StageStatus.PASSED
     draft.workspaces = len(opened)
+    draft.usage = usage(draft.facts, opened)
     started = time.monotonic()
     removals = [partial(_remove, draft, workspace) for workspace in opened]
     try:
@@ -229,7 +160,10 @@ def _check_source(draft: Draft, guard: SourceGuard | None) -> None:
     if guard is None:
         return
     try:
-        draft.source_after = guard.check()
+        with draft.timed(trees_timing("hash")):
+            # A failure of ours may be one that a changed source has caused.
+            draft.source_after = guard.check(digest=bool(draft.invalid))
+        draft.touched = guard.touched[:_SHOWN_TOUCHED]
     except Contaminated as error:
         draft.stages["leave"] = StageStatus.FAILED
         draft.source_after = Digest(error.after)
@@ -239,7 +173,8 @@ def _check_source(draft: Draft, guard: SourceGuard | None) -> None:
 
 def _remove(draft: Draft, workspace: Workspace) -> None:
     try:
-        workspace.close()
+        with draft.timed(trees_timing("remove")):
+            workspace.close()
     except CleanupFailed as error:
         draft.stages["leave"] = StageStatus.FAILED
         draft.leaks += (error.temp_id,)
@@ -270,20 +205,13 @@ def _record(
         claims=draft.claims,
         source_before=draft.source_before,
         source_after=draft.source_after,
+        source_check=draft.source_check,
+        touched=draft.touched,
         workspace_removed=not draft.leaks,
         leaks=draft.leaks,
         workspaces=draft.workspaces,
-        usage=_usage(draft.facts),
+        usage=draft.usage,
         timings=draft.timings,
         error=draft.error,
         retryable=draft.retryable,
     )
-
-
-def _usage(facts: tuple[Facts, ...]) -> dict[str, float]:
-    outcomes = [fact.outcome for fact in facts if fact.outcome is not None]
-    return {
-        "cpu": sum(outcome.cpu for outcome in outcomes),
-        "wall": sum(outcome.wall for outcome in outcomes),
-        "peak_memory": max((outcome.peak_memory for outcome in outcomes), default=0),
-    }

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from assay.api import SandboxFailed
 from assay_sandbox.layout import Expected
 from assay_sandbox.sources import unescape
+from assay_sandbox.tables import rows
 
 __all__ = ["check_mounts"]
 
@@ -18,7 +19,7 @@ def check_mounts(mountinfo: bytes, expected: Iterable[Expected]) -> None:
     """Raise SandboxFailed unless every expected mount is there, read-only where it must be."""
     flags: dict[str, frozenset[str]] = {}
     kinds: dict[str, str] = {}
-    for line in mountinfo.decode("utf-8", "surrogateescape").splitlines():
+    for line in rows(mountinfo.decode("utf-8", "surrogateescape")):
         fields = line.split(" ")
         flags[unescape(fields[4])] = frozenset(fields[5].split(","))
         kinds[unescape(fields[4])] = fields[fields.index("-") + 1]

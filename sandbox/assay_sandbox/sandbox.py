@@ -207,6 +207,7 @@ def _measure(kind: PolicyKind, wanted: InitKind) -> tuple[Capabilities, LaunchPl
             "seccomp": SECCOMP[kind],
             "mounts": f"present: {plan.mount_interface} mount interface",
             "memory": f"{memory.state}: {memory.layer}",
+            "processor": memory.processor,
             "init": f"{init.state}: {init.kind.value}",
         },
         versions={
@@ -216,6 +217,7 @@ def _measure(kind: PolicyKind, wanted: InitKind) -> tuple[Capabilities, LaunchPl
             "init": init.digest,
         },
         shared_pid_namespace=True,
+        listening=True,
         profiles=profiles_data(),
         diagnostic=DIAGNOSTIC.get(kind, ""),
     )

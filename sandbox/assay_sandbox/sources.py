@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-from pathlib import Path
 
 from assay.api import Mount, SandboxFailed
+from assay_sandbox.tables import read_table, rows
 
 __all__ = [
     "capacity",
@@ -76,8 +76,7 @@ def checked_source(source: str, *, directory: bool) -> str:
 
 def host_mounts() -> list[str]:
     """Mount points of this process, as paths."""
-    text = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
-    return [unescape(line.split(" ")[4]) for line in text.splitlines()]
+    return [unescape(row.split(" ")[4]) for row in rows(read_table("/proc/self/mountinfo"))]
 
 
 def unescape(field: str) -> str:

@@ -184,6 +184,9 @@ class TrialRecord:
     source_before: Digest | None = None
     source_after: Digest | None = None
     source_check: SourceCheck = SourceCheck.FULL
+    touched: tuple[RelPath, ...] = ()
+    """The first files of the source that were touched, and perhaps changed and restored,
+    while the digest stayed the same: a hint that proves nothing, and no part of any digest."""
     workspace_removed: bool = True
     leaks: tuple[str, ...] = ()
     workspaces: int = 0

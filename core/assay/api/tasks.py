@@ -24,6 +24,7 @@ __all__ = [
     "GraderRole",
     "GraderSpec",
     "LimitScale",
+    "Service",
     "SuiteHeader",
     "Task",
     "TaskPins",
@@ -98,10 +99,27 @@ class LimitScale:
 
 
 @frozen
+class Service:
+    """A server that a task's jails find at `port` of their loopback.
+
+    `files` is relative to the task's folder. It is ready when it can be connected to and, unless
+    `ready_line` is empty, has said a line with that text; in at most `seconds`.
+    """
+
+    id: str
+    argv: tuple[str, ...]
+    port: int
+    files: RelPath | None = None
+    ready_line: str = ""
+    seconds: float = 10.0
+
+
+@frozen
 class Task:
     """One task with every default filled in.
 
-    `fixture` and `hidden` are relative to the task's folder. `baseline` maps a grader's id
+    `fixture` and `hidden` are relative to the task's folder; `caches` are names of folders in
+    `caches` of the task's folder or of the suite's. `baseline` maps a grader's id
     to its result on the untouched fixture (all required graders that it leaves out: FAIL).
     With `scale`, `limits` are the most that the scaled ones may be.
     """
@@ -125,6 +143,8 @@ class Task:
     seed: int = 0
     clock: str | None = None
     git: Mapping[str, Any] = field(factory=dict)
+    services: tuple[Service, ...] = ()
+    caches: tuple[str, ...] = ()
     roots: tuple[str, ...] = ()
     version: int = 1
     retired: Mapping[str, Any] | None = None
@@ -134,11 +154,15 @@ class Task:
 
 @frozen
 class TaskPins:
-    """Digests that the suite pins for one task; `hidden` None when it has none."""
+    """Digests that the suite pins for one task; `hidden` None when it has none.
+
+    `trees` are those of its caches and of its services' files: `caches/NAME`, `services/ID`.
+    """
 
     fixture: TreeRef
     hidden: TreeRef | None
     task: Digest
+    trees: Mapping[str, Digest] = field(factory=dict)
 
 
 @frozen

@@ -84,7 +84,7 @@ def _parts(report: Mapping[str, Any]) -> tuple[RenderableType, ...]:
 
 
 def _find(view: RunView, trial: str) -> TrialRecord:
-    ordered = sorted(view.records(), key=lambda record: record.spec.key)
+    ordered = view.trials()
     if trial.isascii() and trial.isdigit():
         if not ordered:
             raise UsageError("the run has no trial yet")

@@ -33,10 +33,11 @@ from assay.linting.static import trust_given
 from assay.linting.stopping import StoppableSandbox
 from assay.linting.watched import Seen, Watched
 from assay.plan import Skipped, trial_spec
+from assay.prepared import TrialHost
 from assay.runner import Observer
 from assay.scratch import scratch_folder
 from assay.suites import Suite
-from assay.trial import TrialHost, run_trial
+from assay.trial import run_trial
 
 __all__ = ["Driven", "drive"]
 

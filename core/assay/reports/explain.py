@@ -119,6 +119,10 @@ def _source(record: TrialRecord) -> Iterator[RenderableType]:
         yield Text("source fixture: not looked at", style="dim")
     elif before == after:
         yield Text(f"source fixture: unchanged, {printable(before)}", style="dim")
+        if record.touched:
+            yield Text("  touched while its content stayed: ", style="dim") + sentence(
+                ", ".join(record.touched)
+            )
     else:
         found = "not known" if after is None else after
         shown = printable(f"{before} before, {found} after")
