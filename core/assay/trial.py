@@ -8,9 +8,7 @@ jails are closed, the source is digested again, the workspace is removed.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from attrs import frozen
@@ -19,7 +17,6 @@ from assay.api import (
     Candidate,
     CandidateMalformed,
     ChangeSet,
-    CleanupFailed,
     Contaminated,
     Copier,
     CopyFailed,
@@ -35,7 +32,6 @@ from assay.api import (
     RelPath,
     Runtime,
     Sandbox,
-    StageStatus,
     Store,
     TreeManifest,
     TrialRecord,
@@ -51,15 +47,14 @@ from assay.candidates import edits as read_edits
 from assay.claims import check as check_claims
 from assay.decide import decide
 from assay.draft import Draft, grader_timing
-from assay.fixtures import UNREADABLE, Source, SourceGuard, leave
+from assay.fixtures import UNREADABLE, Source, SourceGuard
 from assay.grading import GradingContext
 from assay.grading_trees import GradingTrees
+from assay.leaving import leave_trial
 from assay.ledger import ArtifactFolder
 from assay.measure import measure
 
 __all__ = ["PreparedTask", "TrialHost", "run_trial"]
-
-_SHOWN_TOUCHED = 20
 
 
 @frozen
@@ -115,7 +110,7 @@ def run_trial(
     except Exception as error:
         draft.blame(error)
     finally:
-        _leave(draft, guard, workspace)
+        leave_trial(draft, guard, workspace)
     return _record(host, task, draft, candidate)
 
 
@@ -216,40 +211,6 @@ def stored_path(store: Store, manifest: TreeManifest) -> str:
     if path is None:
         raise CopyFailed(f"tree {manifest.ref.digest} is not in the store")
     return path
-
-
-def _leave(draft: Draft, guard: SourceGuard | None, opened: list[Workspace]) -> None:
-    """Check the source, remove the workspaces; each step runs whatever the others raised."""
-    draft.stages["leave"] = StageStatus.PASSED
-    draft.workspaces = len(opened)
-    started = time.monotonic()
-    removals = [partial(_remove, draft, workspace) for workspace in opened]
-    try:
-        leave((partial(_check_source, draft, guard), *removals), None)
-    finally:
-        draft.timings["leave"] = time.monotonic() - started
-
-
-def _check_source(draft: Draft, guard: SourceGuard | None) -> None:
-    if guard is None:
-        return
-    try:
-        # A failure of ours may be one that a changed source has caused.
-        draft.source_after = guard.check(digest=bool(draft.invalid))
-        draft.touched = guard.touched[:_SHOWN_TOUCHED]
-    except Contaminated as error:
-        draft.stages["leave"] = StageStatus.FAILED
-        draft.source_after = Digest(error.after)
-        draft.error = ""
-        draft.fail(Reason.SOURCE_CONTAMINATED, error)
-
-
-def _remove(draft: Draft, workspace: Workspace) -> None:
-    try:
-        workspace.close()
-    except CleanupFailed as error:
-        draft.stages["leave"] = StageStatus.FAILED
-        draft.leaks += (error.temp_id,)
 
 
 def _record(
