@@ -21,6 +21,7 @@ from assay.api import (
     Fault,
     Reason,
     RelPath,
+    RevisionMismatch,
     SourceCheck,
     StageStatus,
     TrialSpec,
@@ -28,7 +29,7 @@ from assay.api import (
     Workspace,
 )
 
-__all__ = ["STAGES", "Draft", "grader_timing"]
+__all__ = ["STAGES", "Draft", "grader_timing", "usage"]
 
 STAGES = ("source", "candidate", "workspace", "grading", "claims", "leave")
 
@@ -93,6 +94,8 @@ class Draft:
             self.fail(Reason.SANDBOX_UNAVAILABLE, error)
         elif isinstance(error, CopyMismatch):
             self.fail(Reason.COPY_FAILED, error)
+        elif isinstance(error, RevisionMismatch):
+            self.fail(Reason.REVISION_MISMATCH, error)
         else:
             self.fail(Reason.ENVIRONMENT_FAILED, error)
 

@@ -27,7 +27,7 @@ from assay.api import (
     Support,
 )
 
-__all__ = ["MeteredSandbox"]
+__all__ = ["MeteredSandbox", "unmetered"]
 
 
 @define
@@ -63,6 +63,10 @@ class MeteredSandbox:
         """A session of the other one whose commands are noted."""
         return _MeteredSession(self._sandbox.open(spec), self)
 
+    def plain(self) -> Sandbox:
+        """The other one."""
+        return self._sandbox
+
     def note(self, outcome: Outcome) -> Outcome:
         """One command has ended."""
         took = {
@@ -74,6 +78,11 @@ class MeteredSandbox:
         for name, amount in took.items():
             self.most[name] = max(amount, self.most.get(name, 0))
         return outcome
+
+
+def unmetered(sandbox: Sandbox) -> Sandbox:
+    """The same sandbox, for what is not the candidate's and so must not count."""
+    return sandbox.plain() if isinstance(sandbox, MeteredSandbox) else sandbox
 
 
 @frozen

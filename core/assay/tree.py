@@ -7,6 +7,7 @@ from pathlib import Path
 from assay.api import (
     Hasher,
     InvalidInput,
+    NoSpace,
     Scan,
     TreeLimit,
     TreeLimits,
@@ -14,9 +15,9 @@ from assay.api import (
     TreeRef,
     TreeRefused,
 )
-from assay.api.files import open_root, opened
+from assay.api.files import copy_fault, open_root, opened
 
-__all__ = ["scan_folder", "tree_manifest", "tree_ref"]
+__all__ = ["scan_folder", "tree_manifest", "tree_ref", "whole_tree"]
 
 _LIMITS = TreeLimits()
 
@@ -34,7 +35,9 @@ def scan_folder(
     """
     try:
         root = open_root(folder)
-    except OSError:
+    except OSError as error:
+        if isinstance(fault := copy_fault(error, "tree can't be opened"), NoSpace):
+            raise fault from None
         raise InvalidInput("tree: the folder is absent, a link or unreadable") from None
     with opened(root):
         return hasher.scan(root, limits=limits, collect_refused=collect_refused)
@@ -63,3 +66,16 @@ def tree_ref(folder: str | Path, hasher: Hasher, shown: str = "") -> TreeRef:
         raise TreeLimit(f"{shown}: {error}" if shown else str(error)) from None
     except InvalidInput as error:
         raise InvalidInput(f"{shown}: {error}" if shown else str(error)) from None
+
+
+def whole_tree(folder: str | Path, hasher: Hasher, shown: str) -> TreeManifest:
+    """Manifest of a folder of which nothing may be left out; raises what `tree_ref` raises.
+
+    A package cache without the folders that the tree contract ignores would be another one. Only
+    bytecode, which appears without anybody's will, is left out.
+    """
+    scan = scan_folder(folder, hasher)
+    for path in scan.ignored:
+        if "__pycache__" not in path.split("/"):
+            raise TreeRefused(f"{shown}/{path}", "an entry that the tree contract ignores")
+    return tree_manifest(folder, hasher)

@@ -8,84 +8,39 @@ jails are closed, the source is digested again, the workspace is removed.
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Mapping
-from functools import partial
-from typing import Any
 
-from attrs import frozen
+from attrs import evolve
 
 from assay.api import (
     Candidate,
     CandidateMalformed,
-    ChangeSet,
-    CleanupFailed,
     Contaminated,
-    Copier,
-    CopyFailed,
     Digest,
     Edits,
-    Grader,
-    GraderSpec,
-    Hasher,
     InvalidInput,
-    Prepared,
     Reason,
     RelPath,
-    Runtime,
-    Sandbox,
-    StageStatus,
-    Store,
-    TreeManifest,
+    RevisionMismatch,
     TrialRecord,
     TrialSpec,
     Workspace,
 )
 from assay.api.changes import compare, edited_manifest
 from assay.api.files import open_root, read_file
+from assay.artifacts import GraderArtifacts, TrialArtifacts, export
 from assay.baseline import baseline_verdict
-from assay.benchmark import BenchmarkTask
 from assay.boundary import judge, permitted_edits
 from assay.candidates import edits as read_edits
 from assay.claims import check as check_claims
 from assay.decide import decide
-from assay.draft import Draft, grader_timing, trees_timing, usage
-from assay.fixtures import UNREADABLE, Source, SourceGuard, leave
-from assay.grading import GradingContext
+from assay.draft import Draft, grader_timing, trees_timing
+from assay.fixtures import UNREADABLE, SourceGuard
 from assay.grading_trees import GradingTrees
-from assay.ledger import ArtifactFolder
+from assay.leaving import leave_trial
 from assay.measure import measure
+from assay.prepared import PreparedTask, TrialHost, grading_context, stored_path
 
-__all__ = ["PreparedTask", "TrialHost", "run_trial"]
-
-_SHOWN_TOUCHED = 20
-
-
-@frozen
-class PreparedTask:
-    """A task whose trees are in the store, verified against their digests."""
-
-    benchmark: BenchmarkTask
-    prepared: Prepared
-    hidden: Prepared | None
-    repository: Prepared | None
-    runtime: Runtime
-    graders: Mapping[str, Grader]
-    options: Mapping[str, Any]
-    source: Source | None = None
-    """The fixture itself, as this process knows it; None to look at it anew each time."""
-
-
-@frozen
-class TrialHost:
-    """The parts of this host that a trial works with."""
-
-    hasher: Hasher
-    copier: Copier
-    sandbox: Sandbox
-    store: Store
-    scratch: str
-    artifacts: ArtifactFolder
+__all__ = ["run_trial"]
 
 
 def run_trial(
@@ -99,12 +54,15 @@ def run_trial(
     draft = Draft(spec)
     guard: SourceGuard | None = None
     workspace: list[Workspace] = []
+    artifacts = TrialArtifacts(host.artifacts, host.redactor, host.limits)
     try:
         with draft.stage("source"), draft.timed(trees_timing("hash")):
             guard = _guard(host, task, spec)
             draft.source_before = guard.before
             draft.source_check = guard.source_check
-        _measure_all(host, task, candidate, draft, workspace)
+            if task.revision != spec.task_digest:
+                raise RevisionMismatch(f"task {spec.task}: changed after the run was planned")
+        _measure_all(host, task, candidate, draft, workspace, artifacts)
     except CandidateMalformed as error:
         draft.rejected |= {error.reason}
         draft.error = error.rule
@@ -114,8 +72,8 @@ def run_trial(
     except Exception as error:
         draft.blame(error)
     finally:
-        _leave(draft, guard, workspace)
-    return _record(host, task, draft, candidate)
+        leave_trial(draft, guard, workspace)
+    return host.redactor.record(_record(host, task, draft, candidate, artifacts))
 
 
 def _guard(host: TrialHost, task: PreparedTask, spec: TrialSpec) -> SourceGuard:
@@ -135,6 +93,7 @@ def _measure_all(
     candidate: Candidate | None,
     draft: Draft,
     opened: list[Workspace],
+    artifacts: TrialArtifacts,
 ) -> None:
     base = task.prepared.manifest
     with draft.stage("candidate"):
@@ -157,9 +116,15 @@ def _measure_all(
         expected, changes = trees.whole()
     with draft.stage("grading"):
         for grader in task.benchmark.task.graders:
-            context = _context(host, task, trees, changes, expected, grader)
+            put = GraderArtifacts(artifacts, grader.id)
+            context = grading_context(
+                host, task, trees, changes, expected, grader, put, probing=candidate is None
+            )
             with draft.timed(grader_timing(grader.id)):
-                draft.facts += (measure(task.graders[grader.id], context),)
+                facts = measure(task.graders[grader.id], context)
+            draft.facts += (evolve(facts, artifacts=artifacts.kept(facts.artifacts)),)
+        if task.benchmark.task.artifacts:
+            export(trees.at_rest(), task.benchmark.task.artifacts, artifacts)
     if candidate is not None:
         with draft.stage("claims"):
             draft.claims = check_claims(task.benchmark.task, candidate, draft.facts)
@@ -182,81 +147,12 @@ def _is_binary(wish: Edits, path: RelPath) -> bool:
     return write is not None and b"\0" in write.content
 
 
-def _context(
+def _record(
     host: TrialHost,
     task: PreparedTask,
-    trees: GradingTrees,
-    changes: ChangeSet,
-    tree: TreeManifest,
-    grader: GraderSpec,
-) -> GradingContext:
-    hidden = task.hidden.manifest if task.hidden is not None else None
-    return GradingContext(
-        task=task.benchmark.task,
-        spec=grader,
-        options=task.options[grader.id],
-        tree=tree,
-        hidden=hidden,
-        change_set=changes,
-        runtime=task.runtime,
-        artifacts=host.artifacts,
-        sandbox=host.sandbox,
-        trees=trees,
-        fixture_trees=trees.of_trusted(task.prepared),
-        hidden_trees=None if task.hidden is None else trees.of_trusted(task.hidden),
-        repository=None if task.repository is None else trees.of_trusted(task.repository),
-        fixture_source=stored_path(host.store, task.prepared.manifest),
-        hidden_source=None if hidden is None else stored_path(host.store, hidden),
-    )
-
-
-def stored_path(store: Store, manifest: TreeManifest) -> str:
-    """Host path of a tree that must be in the store; raises CopyFailed when it is not."""
-    path = store.tree(manifest.ref)
-    if path is None:
-        raise CopyFailed(f"tree {manifest.ref.digest} is not in the store")
-    return path
-
-
-def _leave(draft: Draft, guard: SourceGuard | None, opened: list[Workspace]) -> None:
-    """Check the source, remove the workspaces; each step runs whatever the others raised."""
-    draft.stages["leave"] = StageStatus.PASSED
-    draft.workspaces = len(opened)
-    draft.usage = usage(draft.facts, opened)
-    started = time.monotonic()
-    removals = [partial(_remove, draft, workspace) for workspace in opened]
-    try:
-        leave((partial(_check_source, draft, guard), *removals), None)
-    finally:
-        draft.timings["leave"] = time.monotonic() - started
-
-
-def _check_source(draft: Draft, guard: SourceGuard | None) -> None:
-    if guard is None:
-        return
-    try:
-        with draft.timed(trees_timing("hash")):
-            # A failure of ours may be one that a changed source has caused.
-            draft.source_after = guard.check(digest=bool(draft.invalid))
-        draft.touched = guard.touched[:_SHOWN_TOUCHED]
-    except Contaminated as error:
-        draft.stages["leave"] = StageStatus.FAILED
-        draft.source_after = Digest(error.after)
-        draft.error = ""
-        draft.fail(Reason.SOURCE_CONTAMINATED, error)
-
-
-def _remove(draft: Draft, workspace: Workspace) -> None:
-    try:
-        with draft.timed(trees_timing("remove")):
-            workspace.close()
-    except CleanupFailed as error:
-        draft.stages["leave"] = StageStatus.FAILED
-        draft.leaks += (error.temp_id,)
-
-
-def _record(
-    host: TrialHost, task: PreparedTask, draft: Draft, candidate: Candidate | None
+    draft: Draft,
+    candidate: Candidate | None,
+    artifacts: TrialArtifacts,
 ) -> TrialRecord:
     if candidate is None:
         verdict = baseline_verdict(task.benchmark.task, draft)
@@ -289,4 +185,5 @@ def _record(
         timings=draft.timings,
         error=draft.error,
         retryable=draft.retryable,
+        artifacts=artifacts.notes(),
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
+from socket import socket
 
 from attrs import field, frozen
 
@@ -139,13 +141,18 @@ class JailSpec:
 
 @frozen
 class Command:
-    """One program to start: bytes without control characters, cwd absolute in the jail."""
+    """One program to start: bytes without control characters, cwd absolute in the jail.
+
+    Each of `sockets` is inherited: its descriptor's number is in `ASSAY_CHANNEL_NAME` inside.
+    They remain the caller's as well.
+    """
 
     argv: tuple[bytes, ...]
     cwd: str = ""
     env: dict[str, str] = field(factory=dict)
     limits: Limits | None = None
     stdin: bytes = field(default=b"", repr=False)
+    sockets: Mapping[str, socket] = field(factory=dict, repr=False)
 
 
 class OutcomeStatus(Enum):
@@ -207,7 +214,8 @@ class Capabilities:
 
     `layers` maps a layer's name to what is in force (`present`, `absent`, `degraded`) and
     why; it enters the identity. `profiles` says what each profile allows: by its name, rules
-    by theirs, with sizes in bytes. `diagnostic` says what is left out on purpose by a sandbox that
+    by theirs, with sizes in bytes. `listening` says whether sockets can be handed over in both
+    directions, which services need. `diagnostic` says what is left out on purpose by a sandbox that
     is only for finding faults; verdicts under it repeat that, and are unguarded.
     """
 
@@ -219,6 +227,7 @@ class Capabilities:
     layers: dict[str, str] = field(factory=dict)
     versions: dict[str, str] = field(factory=dict)
     shared_pid_namespace: bool = True
+    listening: bool = False
     profiles: dict[str, dict[str, bool | int]] = field(factory=dict)
     diagnostic: str = ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from socket import socket
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from assay.api.jail import (
@@ -35,6 +36,13 @@ class Channel(Protocol):
         """The next frame, or None at its end; `deadline` is on the monotonic clock.
 
         Raises ChannelFault for a frame above `cap`, a cut frame or a passed deadline.
+        """
+        ...
+
+    def receive_socket(self, deadline: float) -> socket | None:
+        """A socket that the peer hands over, with one byte and before any frame, or None.
+
+        Raises ChannelFault for a passed deadline.
         """
         ...
 
