@@ -281,8 +281,13 @@ init, control group, the command's own process.
 {_table(("what", "aim", "without a spare", "kept warm"), aims(taken, rates))}
 
 Host: {os.cpu_count()} processors, Python {platform.python_version()}, {platform.system()};
-{memory_layer().layer}. Load of each when it began: {load:.1f}. Other load makes times longer.
+{_layers()}. Load of each when it began: {load:.1f}. Other load makes times longer.
 """
+
+
+def _layers() -> str:
+    layers = sandbox().capabilities().layers
+    return ", ".join(f"{name} {layers[name].partition(': ')[2]}" for name in ("memory", "init"))
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
