@@ -29,7 +29,7 @@ from assay.api import (
     Workspace,
 )
 
-__all__ = ["STAGES", "Draft", "grader_timing"]
+__all__ = ["STAGES", "Draft", "grader_timing", "usage"]
 
 STAGES = ("source", "candidate", "workspace", "grading", "claims", "leave")
 

@@ -28,6 +28,7 @@ from assay.api import (
     TrialSpec,
 )
 from assay.api.files import open_root, opened, read_file
+from assay.artifacts import ArtifactLimits
 from assay.baseline import BASELINE
 from assay.benchmark import BenchmarkTask
 from assay.fixture_repository import commit_date, repository_files
@@ -36,6 +37,7 @@ from assay.ledger import ArtifactFolder
 from assay.metering import MeteredSandbox
 from assay.plugins import Registry
 from assay.prepared import PreparedTask, TrialHost
+from assay.redaction import host_redactor
 from assay.reference import measured, reference_id
 from assay.revisions import task_digest
 from assay.store import Store, default_store_root
@@ -200,6 +202,8 @@ class WorkerFactory:
             store=components.store,
             scratch=self.scratch,
             artifacts=ArtifactFolder(self.artifacts),
+            redactor=host_redactor(),
+            limits=ArtifactLimits.of_run(len(self.candidates)),
         )
         prepared: dict[str, PreparedTask] = {}
 

@@ -28,12 +28,14 @@ from assay.eviction import store_limits
 from assay.host import Components, WorkerFactory
 from assay.interruption import Interruption, interruptible
 from assay.ledger import ARTIFACTS, REPORT, RUN, Ledger, create_run_folder, write_json
+from assay.placement import need_of
 from assay.plan import Plan
 from assay.rechecks import recheck
+from assay.redaction import host_redactor
 from assay.reference import References, reference_runs, references_json, under_references
 from assay.results import build_report, results_digest
 from assay.run_identity import run_identity
-from assay.scratch import reap, run_folders
+from assay.scratch import run_folders
 
 __all__ = ["Observer", "RunResult", "baseline_spec", "execute"]
 
@@ -86,17 +88,21 @@ def _execute(
     limits = store_limits()
     create_run_folder(folder)
     started = time.time()
-    identity = run_identity(plan, components)
+    redactor = host_redactor()
+    identity = run_identity(plan, components, redactor)
     about = {
         "schema": "assay-run-1",
         "suite": plan.header.id,
         "subject": {"kind": "submission" if plan.submitted else "calibration"},
         "tasks": sorted(plan.tasks),
-        "skipped": [{"task": item.task, "reason": item.reason} for item in plan.skipped],
+        "skipped": [
+            {"task": item.task, "reason": redactor.message(item.reason)} for item in plan.skipped
+        ],
         "executor": executor,
         "workers": workers,
         "copier": components.copier.name,
         "identity": identity,
+        "redaction": redactor.about(),
         "started": int(started),
     }
     if components.fallback is not None:
@@ -105,8 +111,8 @@ def _execute(
             "reason": components.fallback.reason,
         }
     write_json(folder, RUN, about)
-    reaped, evicted = reap(components.store.root, limits)
-    with run_folders(components) as folders, Ledger(folder) as ledger:
+    need = need_of((task.fixture for task in plan.tasks.values()), workers)
+    with run_folders(components, need, limits) as folders, Ledger(folder) as ledger:
         factory = WorkerFactory(
             tasks=plan.tasks,
             candidates=plan.candidates,
@@ -146,7 +152,7 @@ def _execute(
                 records = _replaced(records, ledger.append(late))
         finally:
             pool.close()
-    report = build_report(plan, records, baseline, identity)
+    report = redactor.names(build_report(plan, records, baseline, identity))
     write_json(folder, REPORT, report)
     write_json(
         folder,
@@ -162,13 +168,7 @@ def _execute(
                 }
                 for record in records
             },
-            "folders": {
-                "reaped": reaped,
-                "created": folders.created,
-                "removed": folders.removed,
-            },
-            "evicted": evicted,
-            "leaks": list(folders.leaks),
+            **folders.told(),
             "interrupted": interruption.number is not None,
         },
     )
