@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from assay.api import Finding, SandboxUnavailable
+from assay.api.detached import supported
 from assay_sandbox.init_choice import compiled_or_python
 from assay_sandbox.inits import Init
 from assay_sandbox.memory import memory_layer
@@ -212,11 +213,14 @@ def _disk() -> Finding:
     kind, _ = _filesystem(os.path.realpath(tempfile.gettempdir()))
     if kind == "tmpfs":
         return Finding(layer, PRESENT, kind, "its size bounds what all workspaces hold together")
+    follows = "what a jail writes into a workspace is measured, and bounded some milliseconds late"
+    if supported():
+        follows += "; not with copier overlay, whose changes the kernel bounds"
     return Finding(
         layer,
         DEGRADED,
         kind,
-        "what a jail writes into a workspace is measured, and bounded some milliseconds late",
+        follows,
         "mount -t tmpfs -o size=4g,mode=1777 assay /mnt && export TMPDIR=/mnt",
     )
 
