@@ -21,6 +21,7 @@ from assay.api import (
     Digest,
     Hasher,
     InvalidInput,
+    NoSpace,
     RelPath,
     SourceCheck,
     Stat,
@@ -148,10 +149,14 @@ class SourceGuard:
     def check(self, *, digest: bool = False) -> Digest:
         """Digest of the source now; raises Contaminated if it changed or can't be read.
 
+        NoSpace, when this process has no descriptor left to read it with, accuses nobody.
+
         `digest` asks for one whatever the size, after a failure say.
         """
         try:
             self._source.look(digest=digest)
+        except NoSpace:
+            raise
         except (AssayError, OSError) as error:
             raise Contaminated(self._task_id, self.before, UNREADABLE) from error
         self.touched = tuple(sorted({*self.touched, *self._source.touched}))

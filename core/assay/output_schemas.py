@@ -66,6 +66,7 @@ def _run() -> dict[str, Any]:
             "type": "object",
             "additionalProperties": {"type": "object", "additionalProperties": _COUNT},
         },
+        "workspaces_on": _TEXT,
         "folders": _closed(reaped=_COUNT, created=_COUNT, removed=_COUNT),
         "evicted": _COUNT,
         "leaks": _TEXTS,

@@ -20,6 +20,7 @@ from assay.api import (
 from assay.api.copies import copy_tree
 from assay.api.digests import ContentDigest, content_digest
 from assay.api.files import copy_fault, open_root, opened
+from assay.api.room import require_room
 from assay.builtin.home import Home
 from assay.builtin.workspace import CopyWorkspace
 
@@ -69,6 +70,7 @@ class CopyCopier:
         nothing is left behind (CleanupFailed, caused by them, when that is impossible).
         """
         try:
+            require_room(scratch or tempfile.gettempdir(), prepared.manifest)
             home = Home.create(scratch or tempfile.gettempdir(), ids)
         except OSError as error:
             raise copy_fault(error, "workspace could not be made") from None
