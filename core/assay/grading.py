@@ -6,10 +6,11 @@ it lives, and the tree is mounted read-only, so no grader can change what the ne
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
 from assay.api import (
     Artifacts,
@@ -18,7 +19,6 @@ from assay.api import (
     GraderSpec,
     GraderUnfit,
     JailSpec,
-    Lease,
     Limits,
     Mount,
     MountKind,
@@ -39,6 +39,9 @@ from assay.api import (
 from assay.api.files import open_root, opened, read_file
 from assay.fixture_repository import REPOSITORY
 from assay.grading_trees import GradingTrees
+from assay.metering import unmetered
+from assay.redaction import Redactor
+from assay.services import Services
 from assay.surroundings import surroundings
 
 __all__ = ["GradingContext"]
@@ -49,10 +52,10 @@ HIDDEN = "/hidden"
 
 @define
 class _LeasedSession:
-    """A session that gives its leases on workspaces back when it is closed."""
+    """A session; when it is closed, its services end and its leases are given back after it."""
 
     session: Session
-    leases: list[Lease]
+    held: contextlib.ExitStack
 
     def start(self, command: Command, channels: tuple[str, ...] = ()) -> Process:
         return self.session.start(command, channels)
@@ -61,11 +64,7 @@ class _LeasedSession:
         return self.session.run(command)
 
     def close(self) -> None:
-        try:
-            self.session.close()
-        finally:
-            for lease in self.leases:
-                lease.release()
+        self.held.close()
 
     def __enter__(self) -> Session:
         return self
@@ -86,6 +85,7 @@ class GradingContext:
     change_set: ChangeSet
     runtime: Runtime
     artifacts: Artifacts
+    redactor: Redactor
     sandbox: Sandbox
     trees: GradingTrees
     fixture_trees: GradingTrees
@@ -93,6 +93,22 @@ class GradingContext:
     repository: GradingTrees | None
     fixture_source: str
     hidden_source: str | None
+    sources: Mapping[str, str]
+    """Host folders of the task's caches and of its services' files, by their pins' names."""
+    probing: bool
+    """Whether there is no candidate."""
+    services: Services = field(init=False)
+
+    @services.default
+    def _services(self) -> Services:
+        return Services(
+            task=self.task,
+            runtime=self.runtime,
+            sandbox=unmetered(self.sandbox),
+            artifacts=self.artifacts,
+            variables=surroundings(self.task, self.runtime),
+            files=self.sources,
+        )
 
     @property
     def seed(self) -> int:
@@ -167,23 +183,34 @@ class GradingContext:
             mounts += files.mounts(trusted.place, writable=False)
             leased.append(files)
         leases = [one.lease() for one in leased]
-        try:
+        held = contextlib.ExitStack()
+        with contextlib.ExitStack() as opening:
+            for lease in leases:
+                opening.callback(lease.release)
             session = self.sandbox.open(
                 JailSpec(
                     profile=profile,
                     runtime=self.runtime,
-                    mounts=mounts + extra,
+                    mounts=mounts + self._caches() + extra,
                     limits=self.limits,
                     env=surroundings(self.task, self.runtime),
                     network=self.task.network,
                     cwd=WORKSPACE,
                 )
             )
-        except BaseException:
-            for lease in leases:
-                lease.release()
-            raise
-        return _LeasedSession(session, leases)
+            services = contextlib.ExitStack()
+            opening.push(services)
+            opening.callback(session.close)
+            for service in self.services.beside(session):
+                services.callback(service.close)
+            held = opening.pop_all()
+        return _LeasedSession(session, held)
+
+    def _caches(self) -> tuple[Mount, ...]:
+        return tuple(
+            Mount(f"/{name}", MountKind.TREE, source=self.sources[name])
+            for name in (f"caches/{cache}" for cache in self.task.caches)
+        )
 
     def _trusted(self, files: TrustedFiles) -> Workspace:
         trees = self.hidden_trees if files.hidden else self.fixture_trees

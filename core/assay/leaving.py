@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from assay.api import CleanupFailed, Contaminated, Digest, Fault, Reason, StageStatus, Workspace
-from assay.draft import Draft
+from assay.draft import Draft, trees_timing, usage
 from assay.fixtures import SourceGuard, leave
 
 __all__ = ["leave_trial"]
@@ -22,6 +22,7 @@ def leave_trial(draft: Draft, guard: SourceGuard | None, opened: Sequence[Worksp
     """Check the source, remove the workspaces; only what is no error of ours is raised."""
     draft.stages["leave"] = StageStatus.PASSED
     draft.workspaces = len(opened)
+    draft.usage = usage(draft.facts, opened)
     started = time.monotonic()
     removals = [partial(_remove, draft, workspace) for workspace in opened]
     try:
@@ -34,8 +35,9 @@ def _check_source(draft: Draft, guard: SourceGuard | None) -> None:
     if guard is None:
         return
     try:
-        # A failure of ours may be one that a changed source has caused.
-        draft.source_after = guard.check(digest=bool(draft.invalid))
+        with draft.timed(trees_timing("hash")):
+            # A failure of ours may be one that a changed source has caused.
+            draft.source_after = guard.check(digest=bool(draft.invalid))
         draft.touched = guard.touched[:_SHOWN_TOUCHED]
     except Contaminated as error:
         draft.stages["leave"] = StageStatus.FAILED
@@ -50,7 +52,8 @@ def _check_source(draft: Draft, guard: SourceGuard | None) -> None:
 
 def _remove(draft: Draft, workspace: Workspace) -> None:
     try:
-        workspace.close()
+        with draft.timed(trees_timing("remove")):
+            workspace.close()
     except CleanupFailed as error:
         draft.stages["leave"] = StageStatus.FAILED
         draft.leaks += (error.temp_id,)

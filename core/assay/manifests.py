@@ -36,6 +36,7 @@ from assay.policies import (
     task_folder,
 )
 from assay.prompts import check_prompt
+from assay.service_manifest import ServiceDocument, check_caches, check_services
 from assay.strict_json import MAX_INTEGER, load
 from assay.structuring import FieldError, checked, structure
 
@@ -49,7 +50,6 @@ MAX_TITLE = 200
 MAX_SEED = 2**32 - 1
 GIT = "git"
 
-_RESERVED = ("services",)
 _RESERVED_NETWORKS = ("gateway", "host")
 _NOT_YET = "not supported yet"
 
@@ -100,9 +100,12 @@ class TaskDocument:
     seed: int = 0
     clock: str | None = None
     git: GitDocument = GitDocument()
+    services: tuple[ServiceDocument, ...] = ()
+    caches: tuple[str, ...] = ()
     roots: tuple[str, ...] = ()
     version: int = 1
     retired: _Retired | None = None
+    artifacts: tuple[str, ...] = ()
 
 
 def parse_task(
@@ -141,9 +144,6 @@ def check_version(value: Any, file: str) -> None:
 def _refuse_reserved(value: Any, file: str) -> None:
     if not isinstance(value, dict):
         return
-    for key in _RESERVED:
-        if key in value:
-            raise ManifestError(file, key, _NOT_YET)
     if value.get("network") in _RESERVED_NETWORKS:
         raise ManifestError(file, "network", _NOT_YET)
 
@@ -184,13 +184,17 @@ def _with_git(runtime: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _with_paths(task: Task, document: TaskDocument) -> Task:
     fixture, hidden = _folders(document)
+    taken = (fixture,) if hidden is None else (fixture, hidden)
     return evolve(
         task,
         fixture=fixture,
         hidden=hidden,
         allow=checked("allow", allow_rules, document.allow),
         protect=checked("protect", protect_patterns, document.protect),
+        services=checked("services", check_services, document.services, document.network, taken),
+        caches=checked("caches", check_caches, document.caches),
         roots=checked("roots", import_roots, document.roots),
+        artifacts=checked("artifacts", protect_patterns, document.artifacts),
     )
 
 

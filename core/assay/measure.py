@@ -9,7 +9,17 @@ import importlib.metadata
 
 from attrs import evolve
 
-from assay.api import AssayError, BlobRef, Facts, Grader, GraderUnfit, PluginFailed, TestOutcome
+from assay.api import (
+    AssayError,
+    BlobRef,
+    Facts,
+    Grader,
+    GraderUnfit,
+    PluginFailed,
+    Reason,
+    ServiceFailed,
+    TestOutcome,
+)
 from assay.canonical import canonical_json, digest_json
 from assay.grading import GradingContext
 from assay.normalise import normalise
@@ -39,6 +49,7 @@ def measure(grader: Grader, context: GradingContext) -> Facts:
         raise PluginFailed(spec.use, _distribution(grader), type(error).__name__) from error
     if grader.max_trust < facts.trust:
         raise PluginFailed(spec.use, _distribution(grader), "claims more trust than it can have")
+    facts = _with_services(facts, context)
     return evolve(
         facts,
         grader=spec.id,
@@ -51,10 +62,29 @@ def measure(grader: Grader, context: GradingContext) -> Facts:
     )
 
 
+def _with_services(facts: Facts, context: GradingContext) -> Facts:
+    """What it means that a service was gone before its jail was.
+
+    With a candidate it is the candidate's doing, for there is no other way to end it but to
+    talk to it, and the untouched fixture did not; so it is never a way out of a rejection.
+    """
+    ended = context.services.ended
+    if not ended:
+        return facts
+    if context.probing:
+        raise ServiceFailed(ended[0].id, "ended on the untouched fixture", ended[0].output.digest)
+    return evolve(
+        facts,
+        reasons=facts.reasons | {Reason.PROTOCOL_FAULT},
+        codes=tuple(dict.fromkeys((*facts.codes, *(f"service-ended-{one.id}" for one in ended)))),
+        artifacts={**facts.artifacts, **{f"service-{one.id}": one.output for one in ended}},
+    )
+
+
 def _kept(facts: Facts, context: GradingContext) -> dict[str, BlobRef]:
     kept: dict[str, bytes] = {}
     private = {
-        test.id: normalise(test.message_private)
+        test.id: normalise(context.redactor.text(test.message_private))
         for test in facts.tests
         if test.outcome is not TestOutcome.PASSED and test.message_private
     }
@@ -63,7 +93,7 @@ def _kept(facts: Facts, context: GradingContext) -> dict[str, BlobRef]:
     if facts.outcome is not None:
         for name, stream in (("stdout", facts.outcome.stdout), ("stderr", facts.outcome.stderr)):
             if stream.total:
-                kept[name] = normalise(stream.text()).encode("utf-8", "replace")
+                kept[name] = normalise(context.redactor.stream(stream)).encode("utf-8", "replace")
     return {name: context.artifacts.put(name, content) for name, content in kept.items()}
 
 

@@ -17,15 +17,17 @@ from assay.api import (
     Finding,
     Hasher,
     JailSpec,
+    Mount,
     Outcome,
     Process,
     Runtime,
     Sandbox,
     Session,
     Store,
+    Support,
 )
 
-__all__ = ["MeteredSandbox"]
+__all__ = ["MeteredSandbox", "unmetered"]
 
 
 @define
@@ -53,9 +55,17 @@ class MeteredSandbox:
         """A runtime of the other one."""
         return self._sandbox.runtime(spec, store, hasher)
 
+    def mountable(self, mounts: tuple[Mount, ...]) -> Support:
+        """Whether the other one can mount them."""
+        return self._sandbox.mountable(mounts)
+
     def open(self, spec: JailSpec) -> Session:
         """A session of the other one whose commands are noted."""
         return _MeteredSession(self._sandbox.open(spec), self)
+
+    def plain(self) -> Sandbox:
+        """The other one."""
+        return self._sandbox
 
     def note(self, outcome: Outcome) -> Outcome:
         """One command has ended."""
@@ -68,6 +78,11 @@ class MeteredSandbox:
         for name, amount in took.items():
             self.most[name] = max(amount, self.most.get(name, 0))
         return outcome
+
+
+def unmetered(sandbox: Sandbox) -> Sandbox:
+    """The same sandbox, for what is not the candidate's and so must not count."""
+    return sandbox.plain() if isinstance(sandbox, MeteredSandbox) else sandbox
 
 
 @frozen

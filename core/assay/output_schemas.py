@@ -59,6 +59,7 @@ def _run() -> dict[str, Any]:
         started=_COUNT,
     )
     document["properties"] |= {
+        "redaction": _closed(version=_TEXT, detector=_TEXT),
         "finished": _COUNT,
         "results_digest": _DIGEST,
         "milliseconds": {
@@ -70,6 +71,7 @@ def _run() -> dict[str, Any]:
         "evicted": _COUNT,
         "leaks": _TEXTS,
         "interrupted": {"type": "boolean"},
+        "copier_fallback": _closed(asked=_TEXT, reason=_TEXT),
     }
     return document
 
@@ -220,7 +222,9 @@ OUTPUT_SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
     "clean-output": _clean_output,
     "doctor-output": _doctor_output,
     "lint-output": _lint_output,
-    "lock-output": lambda: _document("lock-output", changed=_TEXTS, exit_code=_CODE),
+    "lock-output": lambda: _document(
+        "lock-output", changed=_TEXTS, published=_TEXTS, exit_code=_CODE
+    ),
     "new-output": lambda: _document("new-output", written=_TEXTS),
     "plugins-output": _plugins_output,
     "probe-output": _probe_output,

@@ -30,7 +30,8 @@ def refuse_places_inside(
         "the temporary folder (TMPDIR)": Path(tempfile.gettempdir()),
     }
     for task_id, task in tasks.items():
-        folders = (suite.files.host_folder(RelPath(task_id)), task.fixture, task.hidden)
+        own = (suite.files.host_folder(RelPath(task_id)), task.fixture, task.hidden)
+        folders = (*own, *task.trees.values())
         roots = [Path(os.path.realpath(folder)) for folder in folders if folder is not None]
         for what, place in written.items():
             real = Path(os.path.realpath(place))

@@ -26,6 +26,7 @@ from assay.canonical import digest_json
 from assay.host import Components
 from assay.locking import compute_pins
 from assay.record_json import to_plain
+from assay.services import service_tools
 from assay.suites import Suite
 from assay.surroundings import FAKETIME, fakes_time
 
@@ -156,7 +157,7 @@ def revision(benchmark: BenchmarkTask, hasher: Hasher) -> TaskPins:
     if pins is not None and pins != found:
         names = [
             name
-            for name in ("fixture", "hidden", "task")
+            for name in ("fixture", "hidden", "trees", "task")
             if getattr(pins, name) != getattr(found, name)
         ]
         raise RevisionMismatch(
@@ -184,10 +185,13 @@ def prepare_runtimes(
 def lacking(benchmark: BenchmarkTask, components: Components, runtime: Runtime) -> str:
     """What the task or one of its graders needs and the runtime lacks; empty for nothing."""
     needed = set(benchmark.task.runtime.get("tools", ()))
+    needed |= service_tools(benchmark.task)
     needed |= {FAKETIME} if fakes_time(benchmark.task) else set()
     for spec in benchmark.task.graders:
         grader, options = components.registry.grader(spec, "task.json", f"graders.{spec.id}")
         needed |= set(grader.needs(options, benchmark.task).tools)
+    if benchmark.task.services and not components.sandbox.capabilities().listening:
+        return "services: not possible in this sandbox"
     return "; ".join(
         f"{tool}: {runtime.unavailable.get(tool, 'not in the runtime')}"
         for tool in sorted(needed - set(runtime.tools))

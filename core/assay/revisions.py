@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from assay.api.tasks import AllowRule, GraderSpec, Task
+from assay.api.tasks import AllowRule, GraderSpec, Service, Task
 from assay.api.trees import Digest
 from assay.canonical import digest_json
 from assay.policies import OP_NAMES
@@ -22,8 +22,14 @@ __all__ = ["task_digest", "task_document"]
 def task_document(task: Task) -> dict[str, Any]:
     """The manifest as plain JSON data with every default filled in.
 
-    Without title, version and retired; loading it again gives the same task.
+    Keys that were added later are there only if they say something. Without title, version and
+    retired; loading it again gives the same task.
     """
+    later = {
+        "artifacts": list(task.artifacts),
+        "services": [_service(item) for item in task.services],
+        "caches": list(task.caches),
+    }
     return {
         "schema": 1,
         "id": task.id,
@@ -45,15 +51,20 @@ def task_document(task: Task) -> dict[str, Any]:
         "clock": task.clock,
         "git": dict(task.git),
         "roots": list(task.roots),
+        **{key: value for key, value in later.items() if value},
     }
 
 
 def task_digest(
-    task: Task, hidden: Digest | None, grader_data: Mapping[str, Digest] | None = None
+    task: Task,
+    hidden: Digest | None,
+    grader_data: Mapping[str, Digest] | None = None,
+    trees: Mapping[str, Digest] | None = None,
 ) -> Digest:
-    """Digest of the task's manifest, its hidden files and its graders' own data.
+    """Digest of the task's manifest, its hidden files, its graders' own data and other trees.
 
-    `grader_data` maps a grader's id to the digest of data that it brings along.
+    `grader_data` maps a grader's id to the digest of data that it brings along; `trees` are
+    caches and files of services, as in `TaskPins`.
     """
     return digest_json(
         {
@@ -61,6 +72,7 @@ def task_digest(
             "manifest": task_document(task),
             "hidden": hidden,
             "grader_data": dict(grader_data or {}),
+            **({"trees": dict(trees)} if trees else {}),
         }
     )
 
@@ -80,6 +92,10 @@ def _grader(spec: GraderSpec) -> dict[str, Any]:
         "options": dict(spec.options),
         "required": spec.required,
     }
+
+
+def _service(service: Service) -> dict[str, Any]:
+    return {**attrs.asdict(service), "argv": list(service.argv)}
 
 
 def _allow(rule: AllowRule) -> dict[str, Any]:

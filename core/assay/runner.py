@@ -24,17 +24,17 @@ from assay.api import (
     VerdictStatus,
 )
 from assay.baseline import BASELINE
-from assay.canonical import digest_json
 from assay.eviction import store_limits
 from assay.host import Components, WorkerFactory
-from assay.identity import environment, environment_digest
 from assay.interruption import Interruption, interruptible
 from assay.ledger import ARTIFACTS, REPORT, RUN, Ledger, create_run_folder, write_json
 from assay.placement import need_of
 from assay.plan import Plan
 from assay.rechecks import recheck
+from assay.redaction import host_redactor
 from assay.reference import References, reference_runs, references_json, under_references
 from assay.results import build_report, results_digest
+from assay.run_identity import run_identity
 from assay.scratch import run_folders
 
 __all__ = ["Observer", "RunResult", "baseline_spec", "execute"]
@@ -88,19 +88,28 @@ def _execute(
     limits = store_limits()
     create_run_folder(folder)
     started = time.time()
-    identity = _identity(plan, components)
+    redactor = host_redactor()
+    identity = run_identity(plan, components, redactor)
     about = {
         "schema": "assay-run-1",
         "suite": plan.header.id,
         "subject": {"kind": "submission" if plan.submitted else "calibration"},
         "tasks": sorted(plan.tasks),
-        "skipped": [{"task": item.task, "reason": item.reason} for item in plan.skipped],
+        "skipped": [
+            {"task": item.task, "reason": redactor.message(item.reason)} for item in plan.skipped
+        ],
         "executor": executor,
         "workers": workers,
         "copier": components.copier.name,
         "identity": identity,
+        "redaction": redactor.about(),
         "started": int(started),
     }
+    if components.fallback is not None:
+        about["copier_fallback"] = {
+            "asked": components.fallback.asked,
+            "reason": components.fallback.reason,
+        }
     write_json(folder, RUN, about)
     need = need_of((task.fixture for task in plan.tasks.values()), workers)
     with run_folders(components, need, limits) as folders, Ledger(folder) as ledger:
@@ -133,9 +142,7 @@ def _execute(
                 [spec for task, spec in _first(plan).items() if task not in unsound],
                 counted,
             )
-            unsound |= {
-                task: found.failed for task, found in references.items() if found.failed is not None
-            }
+            unsound |= {task: ref.failed for task, ref in references.items() if ref.failed}
             diagnostic = components.sandbox.capabilities().diagnostic
             records = _trials(plan, pool, unsound, references, ledger, observer, diagnostic)
             for record in records:
@@ -145,7 +152,7 @@ def _execute(
                 records = _replaced(records, ledger.append(late))
         finally:
             pool.close()
-    report = build_report(plan, records, baseline, identity)
+    report = redactor.names(build_report(plan, records, baseline, identity))
     write_json(folder, REPORT, report)
     write_json(
         folder,
@@ -170,47 +177,6 @@ def _execute(
 
 def _replaced(records: tuple[TrialRecord, ...], late: TrialRecord) -> tuple[TrialRecord, ...]:
     return tuple(late if record.spec == late.spec else record for record in records)
-
-
-def _identity(plan: Plan, components: Components) -> dict[str, Any]:
-    """Everything of this host that may change a result; equal for equal hosts."""
-    used = {
-        ("assay.sandboxes", components.sandbox.name),
-        ("assay.hashers", components.hasher.contract),
-        *(
-            ("assay.graders", spec.use)
-            for task in plan.tasks.values()
-            for spec in task.task.graders
-        ),
-    }
-    capabilities = components.sandbox.capabilities()
-    found = environment(
-        [components.registry.find(group, name) for group, name in sorted(used)],
-        {
-            "sandbox": {
-                "name": components.sandbox.name,
-                "mode": capabilities.mode,
-                "layers": capabilities.layers,
-                "versions": capabilities.versions,
-                **({"diagnostic": note} if (note := capabilities.diagnostic) else {}),
-            },
-            "runtimes": {
-                task_id: {"digest": runtime.digest, "versions": runtime.versions}
-                for task_id, runtime in sorted(plan.runtimes.items())
-            },
-        },
-    )
-    tasks = {task_id: plan.revisions[task_id] for task_id in sorted(plan.tasks)}
-    return {
-        "revisions": {
-            "task": digest_json({task_id: pins.task for task_id, pins in tasks.items()}),
-            "fixture": digest_json(
-                {task_id: pins.fixture.digest for task_id, pins in tasks.items()}
-            ),
-            "environment": environment_digest(found),
-        },
-        "environment": found,
-    }
 
 
 def _first(plan: Plan) -> dict[str, TrialSpec]:

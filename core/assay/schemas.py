@@ -89,7 +89,14 @@ def _with(document: dict[str, Any], **properties: Any) -> dict[str, Any]:
 def _suite() -> dict[str, Any]:
     document = _with(_object(SuiteDocument), schema=_VERSION, id=_SLUG, runtime=_runtime())
     pins = document["properties"]["tasks"]["additionalProperties"]
-    _with(pins, fixture=_DIGEST, task=_DIGEST, hidden={"anyOf": [_DIGEST, {"type": "null"}]})
+    trees = {"type": "object", "additionalProperties": _DIGEST}
+    _with(
+        pins,
+        trees=trees,
+        fixture=_DIGEST,
+        task=_DIGEST,
+        hidden={"anyOf": [_DIGEST, {"type": "null"}]},
+    )
     return document
 
 
@@ -109,6 +116,9 @@ def _task() -> dict[str, Any]:
         runtime=_runtime(),
     )
     _with(document["properties"]["graders"]["items"], id=_SLUG, use=_TEXT)
+    port = {"type": "integer", "minimum": 1024, "maximum": 65535}
+    _with(document["properties"]["services"]["items"], id=_SLUG, port=port)
+    _with(document, caches={"type": "array", "items": _SLUG, "uniqueItems": True})
     return document
 
 

@@ -7,7 +7,7 @@ refused before anything on the file system is looked at.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -90,9 +90,10 @@ class Suite:
         task = parse_task(data, file, folder=task_id, suite=self._declared)
         fixture = self._folder(file, task, "fixture", task.fixture)
         hidden = self._folder(file, task, "hidden", task.hidden) if task.hidden else None
+        trees = self._trees(file, task)
         pins = self._declared.tasks.get(task_id) if self._declared else None
         if pins is not None and self._check_pins:
-            _check_task_pin(task, pins)
+            _check_task_pin(task, pins, trees)
         if check_graders:
             self._check_graders(task, file)
         return BenchmarkTask(
@@ -101,6 +102,7 @@ class Suite:
             fixture=fixture,
             hidden=hidden,
             pins=pins,
+            trees=trees,
             references=() if task.scale is None else self._references(task, file),
         )
 
@@ -126,6 +128,23 @@ class Suite:
         if folder is None:
             raise ManifestError(file, field, "names a folder that does not exist")
         return folder
+
+    def _trees(self, file: str, task: Task) -> dict[str, str]:
+        """Folders of caches and of services' files, by the names that their pins have."""
+        found: dict[str, str] = {}
+        for index, name in enumerate(task.caches):
+            places = (f"{task.id}/caches/{name}", f"caches/{name}")
+            folders = [self._files.host_folder(RelPath(place)) for place in places]
+            folder = next((folder for folder in folders if folder is not None), None)
+            if folder is None:
+                rule = "names no folder in caches of the task or of the suite"
+                raise ManifestError(file, f"caches[{index}]", rule)
+            found[f"caches/{name}"] = folder
+        for index, service in enumerate(task.services):
+            if service.files is not None:
+                field = f"services[{index}].files"
+                found[f"services/{service.id}"] = self._folder(file, task, field, service.files)
+        return found
 
     def _check_graders(self, task: Task, file: str) -> None:
         for index, spec in enumerate(task.graders):
@@ -198,9 +217,10 @@ def _id_of(name: str) -> str:
     return text[:64].strip("-") or "suite"
 
 
-def _check_task_pin(task: Task, pins: TaskPins) -> None:
+def _check_task_pin(task: Task, pins: TaskPins, trees: Collection[str]) -> None:
     hidden = pins.hidden.digest if pins.hidden else None
-    if (task.hidden is None) != (hidden is None) or task_digest(task, hidden) != pins.task:
+    is_same = (task.hidden is None) == (hidden is None) and set(trees) == set(pins.trees)
+    if not is_same or task_digest(task, hidden, trees=pins.trees) != pins.task:
         raise RevisionMismatch(
             f"task {task.id}: {TASK_FILE} differs from the suite's pin; see `assay lock --check`"
         )

@@ -17,7 +17,7 @@ from assay.api import (
 )
 from assay.api.files import copy_fault, open_root, opened
 
-__all__ = ["scan_folder", "tree_manifest", "tree_ref"]
+__all__ = ["scan_folder", "tree_manifest", "tree_ref", "whole_tree"]
 
 _LIMITS = TreeLimits()
 
@@ -66,3 +66,16 @@ def tree_ref(folder: str | Path, hasher: Hasher, shown: str = "") -> TreeRef:
         raise TreeLimit(f"{shown}: {error}" if shown else str(error)) from None
     except InvalidInput as error:
         raise InvalidInput(f"{shown}: {error}" if shown else str(error)) from None
+
+
+def whole_tree(folder: str | Path, hasher: Hasher, shown: str) -> TreeManifest:
+    """Manifest of a folder of which nothing may be left out; raises what `tree_ref` raises.
+
+    A package cache without the folders that the tree contract ignores would be another one. Only
+    bytecode, which appears without anybody's will, is left out.
+    """
+    scan = scan_folder(folder, hasher)
+    for path in scan.ignored:
+        if "__pycache__" not in path.split("/"):
+            raise TreeRefused(f"{shown}/{path}", "an entry that the tree contract ignores")
+    return tree_manifest(folder, hasher)

@@ -8,80 +8,39 @@ jails are closed, the source is digested again, the workspace is removed.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Any
 
-from attrs import frozen
+from attrs import evolve
 
 from assay.api import (
     Candidate,
     CandidateMalformed,
-    ChangeSet,
     Contaminated,
-    Copier,
-    CopyFailed,
     Digest,
     Edits,
-    Facts,
-    Grader,
-    GraderSpec,
-    Hasher,
     InvalidInput,
-    Prepared,
     Reason,
     RelPath,
-    Runtime,
-    Sandbox,
-    Store,
-    TreeManifest,
+    RevisionMismatch,
     TrialRecord,
     TrialSpec,
     Workspace,
 )
 from assay.api.changes import compare, edited_manifest
 from assay.api.files import open_root, read_file
+from assay.artifacts import GraderArtifacts, TrialArtifacts, export
 from assay.baseline import baseline_verdict
-from assay.benchmark import BenchmarkTask
 from assay.boundary import judge, permitted_edits
 from assay.candidates import edits as read_edits
 from assay.claims import check as check_claims
 from assay.decide import decide
-from assay.draft import Draft, grader_timing
-from assay.fixtures import UNREADABLE, Source, SourceGuard
-from assay.grading import GradingContext
+from assay.draft import Draft, grader_timing, trees_timing
+from assay.fixtures import UNREADABLE, SourceGuard
 from assay.grading_trees import GradingTrees
 from assay.leaving import leave_trial
-from assay.ledger import ArtifactFolder
 from assay.measure import measure
+from assay.prepared import PreparedTask, TrialHost, grading_context, stored_path
 
-__all__ = ["PreparedTask", "TrialHost", "run_trial"]
-
-
-@frozen
-class PreparedTask:
-    """A task whose trees are in the store, verified against their digests."""
-
-    benchmark: BenchmarkTask
-    prepared: Prepared
-    hidden: Prepared | None
-    repository: Prepared | None
-    runtime: Runtime
-    graders: Mapping[str, Grader]
-    options: Mapping[str, Any]
-    source: Source | None = None
-    """The fixture itself, as this process knows it; None to look at it anew each time."""
-
-
-@frozen
-class TrialHost:
-    """The parts of this host that a trial works with."""
-
-    hasher: Hasher
-    copier: Copier
-    sandbox: Sandbox
-    store: Store
-    scratch: str
-    artifacts: ArtifactFolder
+__all__ = ["run_trial"]
 
 
 def run_trial(
@@ -95,12 +54,15 @@ def run_trial(
     draft = Draft(spec)
     guard: SourceGuard | None = None
     workspace: list[Workspace] = []
+    artifacts = TrialArtifacts(host.artifacts, host.redactor, host.limits)
     try:
-        with draft.stage("source"):
+        with draft.stage("source"), draft.timed(trees_timing("hash")):
             guard = _guard(host, task, spec)
             draft.source_before = guard.before
             draft.source_check = guard.source_check
-        _measure_all(host, task, candidate, draft, workspace)
+            if task.revision != spec.task_digest:
+                raise RevisionMismatch(f"task {spec.task}: changed after the run was planned")
+        _measure_all(host, task, candidate, draft, workspace, artifacts)
     except CandidateMalformed as error:
         draft.rejected |= {error.reason}
         draft.error = error.rule
@@ -111,7 +73,7 @@ def run_trial(
         draft.blame(error)
     finally:
         leave_trial(draft, guard, workspace)
-    return _record(host, task, draft, candidate)
+    return host.redactor.record(_record(host, task, draft, candidate, artifacts))
 
 
 def _guard(host: TrialHost, task: PreparedTask, spec: TrialSpec) -> SourceGuard:
@@ -131,6 +93,7 @@ def _measure_all(
     candidate: Candidate | None,
     draft: Draft,
     opened: list[Workspace],
+    artifacts: TrialArtifacts,
 ) -> None:
     base = task.prepared.manifest
     with draft.stage("candidate"):
@@ -148,13 +111,20 @@ def _measure_all(
             ids=host.sandbox.capabilities().ids,
             edits=permitted,
             opened=opened,
+            timed=lambda work: draft.timed(trees_timing(work)),
         )
         expected, changes = trees.whole()
     with draft.stage("grading"):
         for grader in task.benchmark.task.graders:
-            context = _context(host, task, trees, changes, expected, grader)
+            put = GraderArtifacts(artifacts, grader.id)
+            context = grading_context(
+                host, task, trees, changes, expected, grader, put, probing=candidate is None
+            )
             with draft.timed(grader_timing(grader.id)):
-                draft.facts += (measure(task.graders[grader.id], context),)
+                facts = measure(task.graders[grader.id], context)
+            draft.facts += (evolve(facts, artifacts=artifacts.kept(facts.artifacts)),)
+        if task.benchmark.task.artifacts:
+            export(trees.at_rest(), task.benchmark.task.artifacts, artifacts)
     if candidate is not None:
         with draft.stage("claims"):
             draft.claims = check_claims(task.benchmark.task, candidate, draft.facts)
@@ -177,44 +147,12 @@ def _is_binary(wish: Edits, path: RelPath) -> bool:
     return write is not None and b"\0" in write.content
 
 
-def _context(
+def _record(
     host: TrialHost,
     task: PreparedTask,
-    trees: GradingTrees,
-    changes: ChangeSet,
-    tree: TreeManifest,
-    grader: GraderSpec,
-) -> GradingContext:
-    hidden = task.hidden.manifest if task.hidden is not None else None
-    return GradingContext(
-        task=task.benchmark.task,
-        spec=grader,
-        options=task.options[grader.id],
-        tree=tree,
-        hidden=hidden,
-        change_set=changes,
-        runtime=task.runtime,
-        artifacts=host.artifacts,
-        sandbox=host.sandbox,
-        trees=trees,
-        fixture_trees=trees.of_trusted(task.prepared),
-        hidden_trees=None if task.hidden is None else trees.of_trusted(task.hidden),
-        repository=None if task.repository is None else trees.of_trusted(task.repository),
-        fixture_source=stored_path(host.store, task.prepared.manifest),
-        hidden_source=None if hidden is None else stored_path(host.store, hidden),
-    )
-
-
-def stored_path(store: Store, manifest: TreeManifest) -> str:
-    """Host path of a tree that must be in the store; raises CopyFailed when it is not."""
-    path = store.tree(manifest.ref)
-    if path is None:
-        raise CopyFailed(f"tree {manifest.ref.digest} is not in the store")
-    return path
-
-
-def _record(
-    host: TrialHost, task: PreparedTask, draft: Draft, candidate: Candidate | None
+    draft: Draft,
+    candidate: Candidate | None,
+    artifacts: TrialArtifacts,
 ) -> TrialRecord:
     if candidate is None:
         verdict = baseline_verdict(task.benchmark.task, draft)
@@ -243,17 +181,9 @@ def _record(
         workspace_removed=not draft.leaks,
         leaks=draft.leaks,
         workspaces=draft.workspaces,
-        usage=_usage(draft.facts),
+        usage=draft.usage,
         timings=draft.timings,
         error=draft.error,
         retryable=draft.retryable,
+        artifacts=artifacts.notes(),
     )
-
-
-def _usage(facts: tuple[Facts, ...]) -> dict[str, float]:
-    outcomes = [fact.outcome for fact in facts if fact.outcome is not None]
-    return {
-        "cpu": sum(outcome.cpu for outcome in outcomes),
-        "wall": sum(outcome.wall for outcome in outcomes),
-        "peak_memory": max((outcome.peak_memory for outcome in outcomes), default=0),
-    }

@@ -109,6 +109,12 @@ class SocketChannel:
                 self._received = data
         return True
 
+    def receive_socket(self, deadline: float) -> socket.socket | None:
+        """A socket that the peer hands over, or None if it hands over nothing."""
+        self._wait(select.POLLIN, deadline)
+        _, descriptors, _, _ = socket.recv_fds(self._end, 1, 1)
+        return socket.socket(fileno=descriptors[0]) if descriptors else None
+
     def _buffer(self) -> bytearray:
         """What was received, in a form that can change."""
         if isinstance(self._received, bytes):

@@ -151,9 +151,10 @@ class JailSession:
         check_limits(limits)
         if limits.tmp != self._spec.limits.tmp:
             raise UsageError("a command can't change the size of its session's /tmp")
-        if len(set(names)) != len(names) or len(names) > MAX_CHANNELS:
+        inside = (*names, *command.sockets)
+        if len(set(inside)) != len(inside) or len(inside) > MAX_CHANNELS:
             raise UsageError(f"at most {MAX_CHANNELS} channels, each with a name of its own")
-        variables = {channel_variable(name): str(3 + at) for at, name in enumerate(names)}
+        variables = {channel_variable(name): str(3 + at) for at, name in enumerate(inside)}
         request = self._request(command, limits, variables)
         with contextlib.ExitStack() as theirs:
             channels: dict[str, SocketChannel] = {}
@@ -176,6 +177,7 @@ class JailSession:
                     ours.callback(mine.close)
                     theirs.callback(peer.close)
                     fds.append(peer.fileno())
+                fds += [given.fileno() for given in command.sockets.values()]
                 try:
                     for guard in self._jail.guards:
                         guard.begin(limits)

@@ -25,7 +25,9 @@ LEGAL: Mapping[str, dict[str, Any]] = {
         "require_trust": "isolated",
         "runtime": {"python": "3.12"},
         "plugins": {"acme": {"version": "1", "digest": DIGEST}},
-        "tasks": {"a": {"fixture": DIGEST, "task": DIGEST, "hidden": None}},
+        "tasks": {
+            "a": {"fixture": DIGEST, "task": DIGEST, "hidden": None, "trees": {"caches/c": DIGEST}}
+        },
     },
     "task": {
         "schema": 1,
@@ -49,6 +51,7 @@ LEGAL: Mapping[str, dict[str, Any]] = {
         "env": {"A": "b"},
         "seed": 3,
         "git": {"init": True},
+        "caches": ["c"],
         "clock": "2026-01-31T09:30:00Z",
         "version": 2,
         "retired": {"reason": "r", "since": "s"},

@@ -23,6 +23,14 @@ from assay.manifests import parse_task
 GRADER = {"id": "v", "use": "stub", "role": "visible"}
 
 
+API = {"id": "api", "argv": ["python", "server.py"], "port": 8080}
+
+
+def served(*more: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """A manifest's part with one service, changed, and more."""
+    return {"network": "loopback", "services": [{**API, **changes}, *more]}
+
+
 def parse(**more: Any) -> Any:
     return parse_task(encoded(task_document(**more)))
 
@@ -64,7 +72,6 @@ def test_each_of_the_four_keys_is_required(key: str) -> None:
         ({"schema": 2}, "task.json: schema: must be 1"),
         ({"schema": "1"}, "task.json: schema: must be a whole number"),
         ({"schema": True}, "task.json: schema: must be a whole number"),
-        ({"services": []}, "task.json: services: not supported yet"),
         ({"clock": 0}, "task.json: clock: must be text"),
         ({"clock": "2026-02-29T00:00:00Z"}, "task.json: clock: must be a time from 1970 on"),
         ({"clock": "2026-01-01T00:00:60Z"}, "task.json: clock: must be a time"),
@@ -76,6 +83,23 @@ def test_each_of_the_four_keys_is_required(key: str) -> None:
         ({"clock": "1969-12-31T23:59:59Z"}, "task.json: clock: must be a time"),
         ({"clock": "1767225600"}, "task.json: clock: must be a time"),
         ({"runtime": {"faketime": "yes"}}, "task.json: runtime.faketime: must be true or false"),
+        ({"services": [API]}, "task.json: services: needs the network loopback"),
+        (served(port=80), "task.json: services[0].port: must be between 1024 and 65535"),
+        (served(argv=[]), "task.json: services[0].argv: must hold a program"),
+        (served(argv=["a\nb"]), "task.json: services[0].argv[0]: must be one line"),
+        (served(argv="python"), "task.json: services[0].argv: must be a list"),
+        (served(files="fixture/x"), "task.json: services[0].files: must not overlap"),
+        (served(files="../x"), "task.json: services[0].files: path holds a . or .. component"),
+        (served(files="candidates"), "services[0].files: must not lie in the candidates"),
+        (served(seconds=0), "task.json: services[0].seconds: must be more than 0"),
+        (served(ready_line="a\nb"), "task.json: services[0].ready_line: must be one line"),
+        (served(ready="port"), "task.json: services[0].ready: is not a known key"),
+        (served(id="API"), "task.json: services[0].id: must be 1 to 64"),
+        (served(API), "task.json: services[1].id: is the id of an earlier service"),
+        (served({**API, "id": "b"}), "services[1].port: is the port of an earlier service"),
+        ({"caches": ["a", "a"]}, "task.json: caches[1]: is there twice"),
+        ({"caches": ["../a"]}, "task.json: caches[0]: must be 1 to 64"),
+        ({"caches": {"a": "b"}}, "task.json: caches: must be a list"),
         ({"git": {"init": "yes"}}, "task.json: git.init: must be true or false"),
         ({"git": {"clone": True}}, "task.json: git.clone: is not a known key"),
         ({"git": True}, "task.json: git: must be an object"),

@@ -32,6 +32,7 @@ __all__ = [
     "RuntimeUnavailable",
     "SandboxFailed",
     "SandboxUnavailable",
+    "ServiceFailed",
     "TreeChanged",
     "TreeLimit",
     "TreeRefused",
@@ -173,6 +174,20 @@ class GraderUnfit(Fault):
     """The grader can't grade this task on this host (its own tests, tools or options)."""
 
     reason = Reason.GRADER_UNFIT
+
+
+class ServiceFailed(Fault):
+    """A service of the task did not get ready; `problem` says how, `output` is its artifact."""
+
+    retryable = True
+    reason = Reason.SERVICE_FAILED
+
+    def __init__(self, service: str, problem: str, output: str) -> None:
+        self.service, self.problem, self.output = service, problem, output
+        super().__init__(f"service {service} {problem}; its output is artifact {output}")
+
+    def __reduce__(self) -> tuple[type[ServiceFailed], tuple[str, str, str]]:
+        return type(self), (self.service, self.problem, self.output)
 
 
 class ProviderUnavailable(Fault):

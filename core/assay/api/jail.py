@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
+from socket import socket
 
 from attrs import field, frozen
 
@@ -47,9 +49,10 @@ class Network(Enum):
 class Limits:
     """Bounds of one command. Seconds, bytes and counts; each is enforced or refused.
 
-    `memory` bounds each process, and all of the session's together (with what its file
-    systems in memory hold on top). `address_space` is the bound on the addresses that a process
-    reserves, 0 for none. `processes` bounds the session, `output` each of stdout and stderr.
+    `cpu` bounds each process, and all of the command's together. `memory` bounds each process,
+    and all of the session's together (with what its file systems in memory hold on top).
+    `address_space` is the bound on the addresses that a process reserves, 0 for none. `processes`
+    bounds the session, `output` each of stdout and stderr.
     """
 
     wall: float = 10.0
@@ -69,6 +72,7 @@ class MountKind(Enum):
     TREE = "tree"
     FILE = "file"
     TMPFS = "tmpfs"
+    OVERLAY = "overlay"
 
 
 @frozen
@@ -78,7 +82,11 @@ class Mount:
     TREE and FILE have a `source` that only a Workspace, a Store or a Runtime fills in: a
     place on this host, never shown and never stored. FILE may carry its `content` instead.
     TMPFS has `size` in bytes; for a writable TREE it is what the tree may hold, and 0 means
-    what the profile allows.
+    what the profile allows; of an OVERLAY it is what the changes may hold.
+    A TREE may have a `descriptor` instead of a source: a folder of a file system that has a size
+    of its own. It stays its owner's, who keeps it open until the jail is open.
+    OVERLAY shows the folder `source`, which is never written, with the changes that are in the
+    folder `upper`; `work`, on the same file system, is the kernel's own.
     """
 
     dst: str
@@ -87,6 +95,9 @@ class Mount:
     content: bytes | None = field(default=None, repr=False)
     size: int = 0
     writable: bool = False
+    upper: str = field(default="", repr=False)
+    work: str = field(default="", repr=False)
+    descriptor: int = field(default=-1, repr=False)
 
 
 @frozen
@@ -130,13 +141,18 @@ class JailSpec:
 
 @frozen
 class Command:
-    """One program to start: bytes without control characters, cwd absolute in the jail."""
+    """One program to start: bytes without control characters, cwd absolute in the jail.
+
+    Each of `sockets` is inherited: its descriptor's number is in `ASSAY_CHANNEL_NAME` inside.
+    They remain the caller's as well.
+    """
 
     argv: tuple[bytes, ...]
     cwd: str = ""
     env: dict[str, str] = field(factory=dict)
     limits: Limits | None = None
     stdin: bytes = field(default=b"", repr=False)
+    sockets: Mapping[str, socket] = field(factory=dict, repr=False)
 
 
 class OutcomeStatus(Enum):
@@ -198,7 +214,8 @@ class Capabilities:
 
     `layers` maps a layer's name to what is in force (`present`, `absent`, `degraded`) and
     why; it enters the identity. `profiles` says what each profile allows: by its name, rules
-    by theirs, with sizes in bytes. `diagnostic` says what is left out on purpose by a sandbox that
+    by theirs, with sizes in bytes. `listening` says whether sockets can be handed over in both
+    directions, which services need. `diagnostic` says what is left out on purpose by a sandbox that
     is only for finding faults; verdicts under it repeat that, and are unguarded.
     """
 
@@ -210,6 +227,7 @@ class Capabilities:
     layers: dict[str, str] = field(factory=dict)
     versions: dict[str, str] = field(factory=dict)
     shared_pid_namespace: bool = True
+    listening: bool = False
     profiles: dict[str, dict[str, bool | int]] = field(factory=dict)
     diagnostic: str = ""
 

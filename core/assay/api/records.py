@@ -14,9 +14,11 @@ from assay.api.trees import BlobRef, ChangeSet, Digest, RelPath, Violation
 from assay.api.trust import Trust
 
 __all__ = [
+    "ArtifactNote",
     "BoundaryFacts",
     "ClaimFacts",
     "Facts",
+    "LeftOut",
     "SourceCheck",
     "StageStatus",
     "TestOutcome",
@@ -89,6 +91,32 @@ class Facts:
             and (bool(self.tests) or self.role is GraderRole.STRUCTURE)
             and all(test.outcome is TestOutcome.PASSED for test in self.tests)
         )
+
+
+class LeftOut(Enum):
+    """Why an artifact is listed by its digest only."""
+
+    TOO_LARGE = "too-large"
+    TOO_MANY = "too-many"
+    NO_ROOM = "no-room"
+    BINARY = "binary"
+    REFUSED = "refused"
+    """A link, a FIFO or something else that is no plain file."""
+    UNREADABLE = "unreadable"
+
+
+@frozen
+class ArtifactNote:
+    """What became of one artifact: `name` is GRADER/NAME, or workspace/PATH for a file.
+
+    `size` in bytes and `digest` are of what was kept, or would have been; `digest` is None for
+    what has no content. `left_out` is None for what was kept.
+    """
+
+    name: str
+    size: int
+    digest: Digest | None
+    left_out: LeftOut | None = None
 
 
 @frozen
@@ -197,3 +225,4 @@ class TrialRecord:
     retryable: bool = False
     seq: int = 0
     prev: Digest | None = None
+    artifacts: tuple[ArtifactNote, ...] = ()

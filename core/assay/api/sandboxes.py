@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from socket import socket
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from assay.api.jail import (
@@ -11,10 +12,11 @@ from assay.api.jail import (
     Command,
     Finding,
     JailSpec,
+    Mount,
     Outcome,
     Runtime,
 )
-from assay.api.workspaces import Hasher, Store
+from assay.api.workspaces import Hasher, Store, Support
 
 __all__ = ["Channel", "ChannelFault", "Process", "Sandbox", "Session", "Warm"]
 
@@ -34,6 +36,13 @@ class Channel(Protocol):
         """The next frame, or None at its end; `deadline` is on the monotonic clock.
 
         Raises ChannelFault for a frame above `cap`, a cut frame or a passed deadline.
+        """
+        ...
+
+    def receive_socket(self, deadline: float) -> socket | None:
+        """A socket that the peer hands over, with one byte and before any frame, or None.
+
+        Raises ChannelFault for a passed deadline.
         """
         ...
 
@@ -99,6 +108,10 @@ class Sandbox(Protocol):
 
     def open(self, spec: JailSpec) -> Session:
         """A live session; raises SandboxUnavailable or SandboxFailed."""
+        ...
+
+    def mountable(self, mounts: tuple[Mount, ...]) -> Support:
+        """Whether a trivial jail starts with these mounts, found out by starting one."""
         ...
 
 

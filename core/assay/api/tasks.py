@@ -24,8 +24,10 @@ __all__ = [
     "GraderRole",
     "GraderSpec",
     "LimitScale",
+    "Service",
     "SuiteHeader",
     "Task",
+    "TaskChange",
     "TaskPins",
     "VerdictStatus",
 ]
@@ -98,10 +100,27 @@ class LimitScale:
 
 
 @frozen
+class Service:
+    """A server that a task's jails find at `port` of their loopback.
+
+    `files` is relative to the task's folder. It is ready when it can be connected to and, unless
+    `ready_line` is empty, has said a line with that text; in at most `seconds`.
+    """
+
+    id: str
+    argv: tuple[str, ...]
+    port: int
+    files: RelPath | None = None
+    ready_line: str = ""
+    seconds: float = 10.0
+
+
+@frozen
 class Task:
     """One task with every default filled in.
 
-    `fixture` and `hidden` are relative to the task's folder. `baseline` maps a grader's id
+    `fixture` and `hidden` are relative to the task's folder; `caches` are names of folders in
+    `caches` of the task's folder or of the suite's. `baseline` maps a grader's id
     to its result on the untouched fixture (all required graders that it leaves out: FAIL).
     With `scale`, `limits` are the most that the scaled ones may be.
     """
@@ -125,20 +144,47 @@ class Task:
     seed: int = 0
     clock: str | None = None
     git: Mapping[str, Any] = field(factory=dict)
+    services: tuple[Service, ...] = ()
+    caches: tuple[str, ...] = ()
     roots: tuple[str, ...] = ()
     version: int = 1
     retired: Mapping[str, Any] | None = None
     require_trust: Trust = Trust.UNGUARDED
+    artifacts: tuple[str, ...] = ()
     scale: LimitScale | None = None
 
 
 @frozen
 class TaskPins:
-    """Digests that the suite pins for one task; `hidden` None when it has none."""
+    """Digests that the suite pins for one task; `hidden` None when it has none.
+
+    `trees` are those of its caches and of its services' files: `caches/NAME`, `services/ID`.
+    """
 
     fixture: TreeRef
     hidden: TreeRef | None
     task: Digest
+    trees: Mapping[str, Digest] = field(factory=dict)
+    version: int = field(default=1, eq=False)
+    """The task's own counting when it was pinned."""
+
+
+@frozen
+class TaskChange:
+    """Why the pins of a task were changed; `after` None when the task was taken out.
+
+    `before` and `after` are digests of its pins. `intent` says what the change is for, `grading`
+    what it does to how candidates are graded, `comparable` whether results from before and after
+    it may stand side by side.
+    """
+
+    task: str
+    version: int
+    before: Digest
+    after: Digest | None
+    intent: str
+    grading: str
+    comparable: bool
 
 
 @frozen
@@ -152,6 +198,7 @@ class SuiteHeader:
     runtime: Mapping[str, Any] = field(factory=dict)
     plugins: Mapping[str, Any] = field(factory=dict)
     tasks: Mapping[str, TaskPins | None] = field(factory=dict)
+    changes: tuple[TaskChange, ...] = ()
 
 
 class CandidateKind(Enum):

@@ -29,8 +29,8 @@ from assay.candidates import edits
 from assay.host import Components, prepare_task
 from assay.mutants import make_mutants
 from assay.plan import Skipped, lacking, prepare_runtimes, revision
+from assay.prepared import PreparedTask, stored_path
 from assay.suites import Suite
-from assay.trial import PreparedTask, stored_path
 
 __all__ = ["BASE", "GOLD", "WAYS", "Job", "make_job"]
 

@@ -152,7 +152,7 @@ def _drift(task: Task, scans: dict[bool, Scan | None], pins: TaskPins) -> list[s
         for hidden, scan in scans.items()
     }
     hidden = refs[True]
-    digest = task_digest(task, None if hidden is None else hidden.digest)
+    digest = task_digest(task, None if hidden is None else hidden.digest, trees=pins.trees)
     pairs = {
         "fixture": (pins.fixture, refs[False]),
         "hidden": (pins.hidden, hidden),

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import nullcontext
 from types import ModuleType
 
-from assay.api import Command, InvalidInput, OutcomeStatus, UsageError
+import attrs
+
+from assay.api import Command, InvalidInput, Network, OutcomeStatus, UsageError, Warm
 from assay.testing.jailed import SLEEP, JailedTests
 
 __all__ = ["LifecycleTests"]
@@ -15,6 +19,29 @@ LEAVE = (
     "    os.setsid()\n"
     "    time.sleep(600)\n"
     "open('/tmp/kept', 'w').write('kept')\n"
+)
+PATIENCE = 30.0
+MAKE = (
+    "import os, socket\n"
+    "channel = socket.socket(fileno=int(os.environ['ASSAY_CHANNEL_MADE']))\n"
+    "made = socket.create_server(('127.0.0.1', 0))\n"
+    "socket.send_fds(channel, [b'!'], [made.fileno()])\n"
+)
+TAKE = (
+    "import os, socket\n"
+    "ready, given = (\n"
+    "    socket.socket(fileno=int(os.environ['ASSAY_CHANNEL_' + name]))\n"
+    "    for name in ('READY', 'GIVEN')\n"
+    ")\n"
+    "ready.sendall(bytes([0, 0, 0, 1]) + b'!')\n"
+    "given.accept()[0].sendall(b'across')\n"
+)
+CONNECT = (
+    "import socket\n"
+    "def ask(port):\n"
+    "    with socket.create_connection(('127.0.0.1', port)) as peer:\n"
+    "        print(b''.join(iter(lambda: peer.recv(9), b'')).decode())\n"
+    "ask"
 )
 COUNT = "import os; print(sum(name.isdigit() and name != '1' for name in os.listdir('/proc')))"
 
@@ -41,6 +68,31 @@ class LifecycleTests(JailedTests):
             after = session.run(self.python("print(open('/tmp/kept').read())\n" + COUNT))
         assert after.stdout.text().split() == ["kept", "1"]
         assert self.errors("open('/tmp/kept')") == ["ENOENT"]
+
+    def test_one_that_is_kept_warm_makes_jails_that_know_nothing_of_each_other(self) -> None:
+        sandbox = self.sandbox()
+        with sandbox.warm() if isinstance(sandbox, Warm) else nullcontext():
+            for _ in range(3):
+                with self.session() as session:
+                    assert session.run(self.python(LEAVE)).exit_code == 0
+                assert self.errors("open('/tmp/kept')") == ["ENOENT"]
+                assert self.run(COUNT).stdout.text() == "1\n"
+
+    def test_sockets_can_be_handed_over_where_it_says_so(self) -> None:
+        if not self.sandbox().capabilities().listening:
+            return
+        with self.session(network=Network.LOOPBACK) as one, self.session() as other:
+            maker = one.start(self.python(MAKE), channels=("made",))
+            made = maker.channels["made"].receive_socket(time.monotonic() + PATIENCE)
+            assert made is not None
+            with made:
+                assert maker.wait().exit_code == 0
+                port = made.getsockname()[1]
+                given = attrs.evolve(self.python(TAKE), sockets={"given": made})
+                taker = other.start(given, channels=("ready",))
+            assert taker.channels["ready"].recv(1, time.monotonic() + PATIENCE) == b"!"
+            assert one.run(self.python(CONNECT + f"({port})")).stdout.text() == "across\n"
+            assert taker.wait().exit_code == 0
 
     def test_one_command_at_a_time_and_none_after_the_end(self) -> None:
         pytest = _pytest()
