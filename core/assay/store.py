@@ -38,6 +38,7 @@ from assay.api import (
     Unavailable,
 )
 from assay.api.copies import Layout, copy_tree
+from assay.api.digests import content_digest, hexadecimal
 from assay.api.files import (
     copy_fault,
     open_directory,
@@ -140,7 +141,8 @@ class Store:
             try:
                 os.mkdir(unfinished, 0o700, dir_fd=trees)
                 with opened(open_directory(trees, unfinished)) as target:
-                    copy_tree(source, target, manifest.entries, layout)
+                    content = content_digest(self._hasher)
+                    copy_tree(source, target, manifest.entries, layout, content)
                     if self._digest(target) != manifest.ref:
                         raise CopyMismatch("stored tree is not equal to its manifest")
                 self._lease.hold(key)
@@ -175,7 +177,7 @@ class Store:
 
     def blob(self, ref: BlobRef) -> bytes | None:
         """A kept byte string, or None when it is absent or no longer what it was."""
-        name = _hexadecimal(ref.digest)
+        name = hexadecimal(ref.digest)
         with opened(open_root(self._blobs)) as blobs:
             try:
                 content = read_file(blobs, RelPath(name), ref.size)
@@ -188,18 +190,19 @@ class Store:
 
     def note(self, key: Digest, ref: TreeRef) -> None:
         """Remember a tree under a key of the caller's; raises NoSpace or CopyFailed."""
-        self._write(self._notes, _hexadecimal(key), self._name(ref).encode("ascii"))
+        self._name(ref)
+        self._write(self._notes, hexadecimal(key), ref.digest.encode("ascii"))
 
     def noted(self, key: Digest) -> TreeRef | None:
         """The tree noted under a key, or None. A hint: the caller must check the tree."""
         with opened(open_root(self._notes)) as notes:
             try:
-                content = read_file(notes, RelPath(_hexadecimal(key)), _NOTE_BYTES)
-                digest = Digest("sha256:" + content.decode("ascii", "replace"))
-                _hexadecimal(digest)
+                content = read_file(notes, RelPath(hexadecimal(key)), _NOTE_BYTES)
+                digest = Digest(content.decode("ascii", "replace"))
+                hexadecimal(digest)
             except (OSError, InvalidInput):
                 return None
-            _touch(notes, _hexadecimal(key))
+            _touch(notes, hexadecimal(key))
         return TreeRef(self._hasher.contract, digest)
 
     def _write(self, folder: Path, name: str, content: bytes) -> None:
@@ -217,7 +220,7 @@ class Store:
     def _name(self, ref: TreeRef) -> str:
         if ref.contract != self._hasher.contract:
             raise InvalidInput("store: the tree is of another contract than the store's hasher")
-        return _hexadecimal(ref.digest)
+        return hexadecimal(ref.digest)
 
     def _digest(self, root: int) -> TreeRef | None:
         manifest = self._hasher.scan(root).manifest
@@ -291,10 +294,3 @@ def _publish(trees: int, unfinished: str, name: str) -> None:
     except OSError as error:
         if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
             raise
-
-
-def _hexadecimal(digest: Digest) -> str:
-    text = digest.removeprefix("sha256:")
-    if len(text) != 64 or set(text) - set("0123456789abcdef"):
-        raise InvalidInput("store: not a digest")
-    return text

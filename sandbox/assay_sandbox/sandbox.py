@@ -144,7 +144,7 @@ class NsjailSandbox:
 
     def mountable(self, mounts: tuple[Mount, ...]) -> Support:
         """Whether a trivial jail starts with these mounts, found out by starting one."""
-        capabilities, plan = _measured(self.policy)
+        capabilities, plan = _measured(self.policy, self.init)
         if plan is None:
             return Support(False, f"no jail can be started: {capabilities.layer}")
         try:
