@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from attrs import define, field
@@ -24,6 +24,7 @@ from assay.api import (
     StageStatus,
     TrialSpec,
     Unavailable,
+    Workspace,
 )
 
 __all__ = ["STAGES", "Draft", "grader_timing"]
@@ -49,6 +50,7 @@ class Draft:
     invalid: frozenset[Reason] = frozenset()
     leaks: tuple[str, ...] = ()
     workspaces: int = 0
+    usage: dict[str, float] = field(factory=dict)
     timings: dict[str, float] = field(factory=dict)
     error: str = ""
     retryable: bool = False
@@ -63,12 +65,13 @@ class Draft:
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
-        """Time a part of the trial."""
+        """Time a part of the trial; parts of one name are added up."""
         started = time.monotonic()
         try:
             yield
         finally:
-            self.timings[name] = time.monotonic() - started
+            taken = time.monotonic() - started
+            self.timings[name] = self.timings.get(name, 0.0) + taken
 
     def fail(self, reason: Reason, error: BaseException, *, retryable: bool = False) -> None:
         """The trial can't be graded; the first error is the one that is told."""
@@ -91,6 +94,23 @@ class Draft:
             self.fail(Reason.REVISION_MISMATCH, error)
         else:
             self.fail(Reason.ENVIRONMENT_FAILED, error)
+
+
+def trees_timing(work: str) -> str:
+    """Under which name the time for one kind of work on trees is kept."""
+    return f"trees/{work}"
+
+
+def usage(facts: Iterable[Facts], workspaces: Sequence[Workspace]) -> dict[str, float]:
+    """What jails and trees took: seconds of graders, bytes of memory, files and bytes copied."""
+    outcomes = [fact.outcome for fact in facts if fact.outcome is not None]
+    return {
+        "cpu": sum(outcome.cpu for outcome in outcomes),
+        "wall": sum(outcome.wall for outcome in outcomes),
+        "peak_memory": max((outcome.peak_memory for outcome in outcomes), default=0),
+        "files": sum(workspace.base.files for workspace in workspaces),
+        "bytes": sum(workspace.base.bytes for workspace in workspaces),
+    }
 
 
 def grader_timing(grader_id: str) -> str:

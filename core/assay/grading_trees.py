@@ -6,7 +6,8 @@ exactly that before anything is mounted from it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 
 import attrs
 from attrs import define, field, frozen
@@ -41,7 +42,8 @@ class _Variant:
 class GradingTrees:
     """Makes workspaces with the permitted `edits`; whoever owns `opened` closes them all.
 
-    Every method raises CopyFailed, NoSpace or CopyMismatch.
+    `timed` is entered around each `copy` and `freeze`. Every method raises CopyFailed, NoSpace or
+    CopyMismatch.
     """
 
     copier: Copier
@@ -51,6 +53,7 @@ class GradingTrees:
     ids: HostIds | None
     edits: Edits
     opened: list[Workspace]
+    timed: Callable[[str], AbstractContextManager[None]]
     _made: dict[_Variant, Workspace] = field(factory=dict)
 
     def whole(self) -> tuple[TreeManifest, ChangeSet]:
@@ -84,12 +87,16 @@ class GradingTrees:
         edits = _without(edits, variant.leave_out)
         writes = {path: FileWrite(content) for path, content in variant.put}
         edits = attrs.evolve(edits, writes={**edits.writes, **writes})
-        workspace = self.copier.open(self.prepared, self.scratch, hasher=self.hasher, ids=self.ids)
-        # From the moment it exists, so that it is closed whatever happens.
-        self.opened.append(workspace)
-        workspace.put(edits)
+        with self.timed("copy"):
+            workspace = self.copier.open(
+                self.prepared, self.scratch, hasher=self.hasher, ids=self.ids
+            )
+            # From the moment it exists, so that it is closed whatever happens.
+            self.opened.append(workspace)
+            workspace.put(edits)
         expected = edited_manifest(self.prepared.manifest, edits, self.hasher)
-        frozen_tree = workspace.freeze(self.hasher)
+        with self.timed("freeze"):
+            frozen_tree = workspace.freeze(self.hasher)
         if frozen_tree.change_set.result != expected.ref:
             raise CopyFailed("the grading tree differs from the permitted changes")
         self._made[variant] = workspace

@@ -128,7 +128,7 @@ def _is_python(text: str) -> bool:
 
 def _changed(before: bytes, text: str) -> frozenset[int]:
     """Numbers, from 1, of the lines that `before` doesn't have."""
-    old, new = before.decode("utf-8", "replace").splitlines(), text.splitlines()
+    old, new = before.splitlines(), text.encode("utf-8", "replace").splitlines()
     blocks = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     return frozenset(
         number

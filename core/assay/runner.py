@@ -131,9 +131,7 @@ def _execute(
                 [spec for task, spec in _first(plan).items() if task not in unsound],
                 counted,
             )
-            unsound |= {
-                task: found.failed for task, found in references.items() if found.failed is not None
-            }
+            unsound |= {task: ref.failed for task, ref in references.items() if ref.failed}
             diagnostic = components.sandbox.capabilities().diagnostic
             records = _trials(plan, pool, unsound, references, ledger, observer, diagnostic)
             for record in records:

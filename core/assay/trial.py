@@ -18,7 +18,6 @@ from assay.api import (
     Contaminated,
     Digest,
     Edits,
-    Facts,
     InvalidInput,
     Reason,
     RelPath,
@@ -35,7 +34,7 @@ from assay.boundary import judge, permitted_edits
 from assay.candidates import edits as read_edits
 from assay.claims import check as check_claims
 from assay.decide import decide
-from assay.draft import Draft, grader_timing
+from assay.draft import Draft, grader_timing, trees_timing, usage
 from assay.fixtures import UNREADABLE, SourceGuard, leave
 from assay.grading_trees import GradingTrees
 from assay.measure import measure
@@ -56,7 +55,7 @@ def run_trial(
     guard: SourceGuard | None = None
     workspace: list[Workspace] = []
     try:
-        with draft.stage("source"):
+        with draft.stage("source"), draft.timed(trees_timing("hash")):
             guard = _guard(host, task, spec)
             draft.source_before = guard.before
             if task.revision != spec.task_digest:
@@ -109,6 +108,7 @@ def _measure_all(
             ids=host.sandbox.capabilities().ids,
             edits=permitted,
             opened=opened,
+            timed=lambda work: draft.timed(trees_timing(work)),
         )
         expected, changes = trees.whole()
     with draft.stage("grading"):
@@ -144,6 +144,7 @@ def _leave(draft: Draft, guard: SourceGuard | None, opened: list[Workspace]) -> 
     """Check the source, remove the workspaces; each step runs whatever the others raised."""
     draft.stages["leave"] = StageStatus.PASSED
     draft.workspaces = len(opened)
+    draft.usage = usage(draft.facts, opened)
     started = time.monotonic()
     removals = [partial(_remove, draft, workspace) for workspace in opened]
     try:
@@ -156,7 +157,8 @@ def _check_source(draft: Draft, guard: SourceGuard | None) -> None:
     if guard is None:
         return
     try:
-        draft.source_after = guard.check()
+        with draft.timed(trees_timing("hash")):
+            draft.source_after = guard.check()
     except Contaminated as error:
         draft.stages["leave"] = StageStatus.FAILED
         draft.source_after = Digest(error.after)
@@ -166,7 +168,8 @@ def _check_source(draft: Draft, guard: SourceGuard | None) -> None:
 
 def _remove(draft: Draft, workspace: Workspace) -> None:
     try:
-        workspace.close()
+        with draft.timed(trees_timing("remove")):
+            workspace.close()
     except CleanupFailed as error:
         draft.stages["leave"] = StageStatus.FAILED
         draft.leaks += (error.temp_id,)
@@ -200,17 +203,8 @@ def _record(
         workspace_removed=not draft.leaks,
         leaks=draft.leaks,
         workspaces=draft.workspaces,
-        usage=_usage(draft.facts),
+        usage=draft.usage,
         timings=draft.timings,
         error=draft.error,
         retryable=draft.retryable,
     )
-
-
-def _usage(facts: tuple[Facts, ...]) -> dict[str, float]:
-    outcomes = [fact.outcome for fact in facts if fact.outcome is not None]
-    return {
-        "cpu": sum(outcome.cpu for outcome in outcomes),
-        "wall": sum(outcome.wall for outcome in outcomes),
-        "peak_memory": max((outcome.peak_memory for outcome in outcomes), default=0),
-    }

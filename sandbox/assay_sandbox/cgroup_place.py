@@ -11,6 +11,8 @@ from pathlib import Path
 
 from attrs import evolve, frozen
 
+from assay_sandbox.tables import rows
+
 __all__ = ["NoPlace", "Place", "find_place"]
 
 CONTROLLERS = ("memory", "pids")
@@ -81,7 +83,7 @@ def find_place(mountinfo: str, own_groups: str, uid: int) -> Place | NoPlace:
 
 
 def _mounts(mountinfo: str) -> Iterator[_Mounted]:
-    for line in mountinfo.splitlines():
+    for line in rows(mountinfo):
         before, _, after = line.partition(" - ")
         kind, _, options = (*after.split(" "), "", "", "")[:3]
         place = Path(before.split(" ")[4])
@@ -138,7 +140,7 @@ def _second_version(mount: Path, own_groups: str, uid: int) -> Place | NoPlace:
 
 def _above(mount: Path, own_groups: str) -> Iterator[Path]:
     """The groups that hold this process's own one, from near to far."""
-    for line in own_groups.splitlines():
+    for line in rows(own_groups):
         if line.startswith("0::/"):
             inside = Path(line.removeprefix("0::/"))
             if ".." not in inside.parts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from pathlib import Path
 
@@ -23,12 +24,15 @@ def make_group(place: Place, room: int) -> Group:
     try:
         for _ in range(ATTEMPTS):
             try:
-                for folder in place.folders:
-                    _furnish(place, folder)
+                if place.version == 2:
+                    _furnish(place)
                 for folder in group.folders:
-                    folder.mkdir(exist_ok=True)
+                    with contextlib.suppress(FileExistsError):
+                        os.mkdir(folder)
             except FileNotFoundError:
-                # Another jail, the last in there, has just ended and took the folder away.
+                # The first jail makes the folders, and the last one takes them away.
+                with contextlib.suppress(FileNotFoundError):
+                    _furnish(place)
                 continue
             return group
     except OSError:
@@ -71,19 +75,21 @@ def _group(place: Place, name: str, room: int) -> Group:
     return Group(place.version, place.memory / name, place.pids / name, room, counter=counter)
 
 
-def _furnish(place: Place, folder: Path) -> None:
-    if place.ours:
-        folder.mkdir(exist_ok=True)
-    if place.version == 2:
-        for above in (folder.parent, folder) if place.ours else (folder,):
-            control = above / "cgroup.subtree_control"
-            if not set(CONTROLLERS) <= set(control.read_text().split()):
-                control.write_text(" ".join(f"+{name}" for name in CONTROLLERS))
+def _furnish(place: Place) -> None:
+    """What the groups need above them."""
+    for folder in place.folders:
+        if place.ours:
+            folder.mkdir(exist_ok=True)
+        if place.version == 2:
+            for above in (folder.parent, folder) if place.ours else (folder,):
+                control = above / "cgroup.subtree_control"
+                if not set(CONTROLLERS) <= set(control.read_text().split()):
+                    control.write_text(" ".join(f"+{name}" for name in CONTROLLERS))
 
 
 def _removed(folder: Path) -> bool:
     try:
-        folder.rmdir()
+        os.rmdir(folder)
     except FileNotFoundError:
         return True
     except OSError:

@@ -20,6 +20,7 @@ from assay_sandbox.memory import memory_layer
 from assay_sandbox.node import find_node
 from assay_sandbox.nsjail_process import nsjail_program
 from assay_sandbox.policy import policy_of_this_host
+from assay_sandbox.tables import read_table, rows
 
 __all__ = ["blame", "diagnose"]
 
@@ -244,7 +245,7 @@ def _sysctl(name: str) -> str | None:
 def _filesystem(place: str) -> tuple[str, str]:
     """Kind of the file system that holds a path, and its journal mode where it says one."""
     best, kind, journal = "", "unknown", ""
-    for line in Path("/proc/self/mounts").read_text(errors="surrogateescape").splitlines():
+    for line in rows(read_table("/proc/self/mounts")):
         _, where, name, options, *_ = line.split(" ")
         inside = place == where or place.startswith(where.rstrip("/") + "/")
         if inside and len(where) >= len(best):

@@ -19,6 +19,7 @@ from assay.api import JailSpec, Mount, MountKind, SandboxFailed
 from assay_sandbox.disk import Held
 from assay_sandbox.inits import Init
 from assay_sandbox.profiles import PROFILES
+from assay_sandbox.tables import read_table, rows
 from assay_sandbox.textproto import Message
 
 __all__ = ["Expected", "Layout", "disk_bound", "layout_of", "memory_room", "system_layout"]
@@ -264,8 +265,7 @@ def checked_source(source: str, *, directory: bool) -> str:
 
 def host_mounts() -> list[str]:
     """Mount points of this process, as paths."""
-    text = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
-    return [unescape(line.split(" ")[4]) for line in text.splitlines()]
+    return [unescape(row.split(" ")[4]) for row in rows(read_table("/proc/self/mountinfo"))]
 
 
 def unescape(field: str) -> str:

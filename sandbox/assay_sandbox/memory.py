@@ -11,7 +11,6 @@ import os
 import select
 import subprocess
 from collections.abc import Callable
-from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from attrs import define, field, frozen
@@ -28,6 +27,7 @@ from assay_sandbox.scopes import (
     manager_program,
     scope_command,
 )
+from assay_sandbox.tables import read_table
 
 __all__ = ["MemoryHold", "MemoryLayer", "memory_layer", "open_hold"]
 
@@ -50,6 +50,13 @@ class MemoryLayer:
     fix: str = ""
     place: Place | None = None
     manager: str | None = None
+
+    @property
+    def processor(self) -> str:
+        """Which layer counts the processor time of all processes, with its state."""
+        place = self.place
+        counts = place is None or place.version == 2 or place.processor is not None
+        return f"{self.state}: {self.layer}" if counts else "degraded: watchdog"
 
 
 class MemoryHold(Protocol):
@@ -161,8 +168,8 @@ class _WatchedHold:
 def memory_layer() -> MemoryLayer:
     """The best layer here, found by trying each once a process; starts no jail."""
     place = find_place(
-        Path("/proc/self/mountinfo").read_text(errors="replace"),
-        Path("/proc/self/cgroup").read_text(errors="replace"),
+        read_table("/proc/self/mountinfo"),
+        read_table("/proc/self/cgroup"),
         os.geteuid(),
     )
     if isinstance(place, Place):

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from assay.api import SandboxFailed
 from assay_sandbox.layout import Expected, unescape
+from assay_sandbox.tables import rows
 
 __all__ = ["check_mounts"]
 
@@ -16,7 +17,7 @@ __all__ = ["check_mounts"]
 def check_mounts(mountinfo: bytes, expected: Iterable[Expected]) -> None:
     """Raise SandboxFailed unless every expected mount is there, read-only where it must be."""
     flags: dict[str, frozenset[str]] = {}
-    for line in mountinfo.decode("utf-8", "surrogateescape").splitlines():
+    for line in rows(mountinfo.decode("utf-8", "surrogateescape")):
         fields = line.split(" ")
         flags[unescape(fields[4])] = frozenset(fields[5].split(","))
     known = {mount.dst: mount for mount in expected}

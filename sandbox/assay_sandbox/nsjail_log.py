@@ -6,6 +6,8 @@ import os
 
 from attrs import frozen
 
+from assay_sandbox.tables import rows
+
 __all__ = ["LogReading", "read_log", "read_log_file"]
 
 LOG_BYTES = 1 << 20
@@ -37,7 +39,7 @@ def read_log_file(log: int) -> LogReading:
 
 def read_log(log: bytes) -> LogReading:
     """Find the first error in a log; its layer is one of a fixed set of words."""
-    for line in log.decode("utf-8", "replace").splitlines():
+    for line in rows(log.decode("utf-8", "replace")):
         if line.startswith(("[E]", "[F]")):
             for layer, marks in LAYERS:
                 if any(mark in line for mark in marks):

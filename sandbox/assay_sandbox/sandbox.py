@@ -193,6 +193,7 @@ def _measure(kind: PolicyKind, wanted: InitKind) -> tuple[Capabilities, LaunchPl
             "seccomp": SECCOMP[kind],
             "mounts": f"present: {plan.mount_interface} mount interface",
             "memory": f"{memory.state}: {memory.layer}",
+            "processor": memory.processor,
             "init": f"{init.state}: {init.kind.value}",
         },
         versions={

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from assay.api import Limits
 from assay_sandbox.cgroups import SUPERVISOR_PROCESSES, Group
+from assay_sandbox.tables import read_table, rows
 
 __all__ = ["group_of", "manager_environment", "manager_program", "scope_command"]
 
@@ -48,7 +49,7 @@ def scope_command(program: str, limits: Limits, room: int) -> list[str]:
 
 def group_of(pid: int, room: int) -> Group | None:
     """The group of the second version that a process is in, if it is not the root."""
-    for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+    for line in rows(read_table(f"/proc/{pid}/cgroup")):
         inside = line.removeprefix("0::/")
         if inside and inside != line and ".." not in Path(inside).parts:
             folder = _mount() / inside

@@ -74,6 +74,7 @@ def test_a_user_makes_groups_in_what_root_gave(given: int) -> None:
     assert peak == (64 + 32) * 1024**2
 
 
+@pytest.mark.threat("outlive a supervisor that was killed", layer="cgroup")
 def test_what_a_dead_supervisor_left_is_killed_and_removed(place: Place) -> None:
     """A group is named after its supervisor, so that nobody takes one that is in use."""
     name = f"assay-test-{os.getpid()}"

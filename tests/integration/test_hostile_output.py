@@ -50,6 +50,7 @@ def _checked(name: str, text: str | bytes) -> Any:
     return document
 
 
+@pytest.mark.threat("command the terminal of whoever reads the output", layer="supervisor")
 def test_nothing_raw_is_shown_and_nothing_of_the_host_is_told(suite: Path, tmp_path: Path) -> None:
     rows = [
         {"task": "add", "id": "\x1b[31m\u202e", "files": {"src/calc.py": SHOUTING}},

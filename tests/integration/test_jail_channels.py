@@ -51,6 +51,7 @@ def test_the_end_of_the_jailed_side_is_the_end_of_the_stream() -> None:
         ("b'\\x00\\x00\\x00\\x05abc'", "inside a frame"),
     ],
 )
+@pytest.mark.threat("use up the supervisor's memory by false lengths", layer="supervisor")
 def test_broken_frames_are_faults(written: str, rule: str) -> None:
     source = f"import os; os.write(int(os.environ['ASSAY_CHANNEL_TALK']), {written})"
     with session() as jail:
@@ -63,6 +64,7 @@ def test_broken_frames_are_faults(written: str, rule: str) -> None:
         process.wait()
 
 
+@pytest.mark.threat("make the supervisor wait for an answer", layer="supervisor")
 def test_silence_ends_at_the_deadline() -> None:
     with session() as jail:
         process = jail.start(python("import time; time.sleep(600)"), ("talk",))

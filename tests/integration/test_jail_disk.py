@@ -41,6 +41,7 @@ def write(step: str, pause: float = 0.004) -> Outcome:
 
 
 @pytest.mark.parametrize("step", [PLAIN, DEEP, LOCKED, UNLINKED])
+@pytest.mark.threat("use up the disk", layer="watchdog")
 def test_a_workspace_is_bounded_however_it_is_filled(step: str) -> None:
     outcome = write(step)
     assert outcome.status is OutcomeStatus.DISK_LIMIT
@@ -57,6 +58,7 @@ def test_a_workspace_within_its_bound_is_left_alone() -> None:
     assert (outcome.status, outcome.stdout.text()) == (OutcomeStatus.EXITED, "done\n")
 
 
+@pytest.mark.threat("use up the disk's entries", layer="watchdog")
 def test_many_files_are_bounded_without_a_long_look() -> None:
     source = "import os\nfor n in range(10**7): os.mkdir(str(n))"
     with workspace() as mount:

@@ -87,6 +87,7 @@ def left_by(workspace: CopyWorkspace, source: str) -> str:
     return outcome.stdout.text().strip()
 
 
+@pytest.mark.threat("hang or mislead whoever reads its tree", layer="collector")
 def test_traps_are_refused_by_kind_and_removed(workspace: CopyWorkspace) -> None:
     assert left_by(workspace, TRAPS) == "set"
     changes = workspace.freeze(HASHER).change_set
@@ -99,12 +100,14 @@ def test_traps_are_refused_by_kind_and_removed(workspace: CopyWorkspace) -> None
     }
 
 
+@pytest.mark.threat("exhaust the reader by depth", layer="collector")
 def test_a_deep_tree_is_cut_off_and_removed(workspace: CopyWorkspace) -> None:
     assert left_by(workspace, DEEP) == "dug"
     with pytest.raises(TreeLimit):
         workspace.freeze(HASHER)
 
 
+@pytest.mark.threat("exhaust the reader by numbers", layer="collector")
 def test_too_many_files_are_cut_off_and_removed(workspace: CopyWorkspace) -> None:
     assert left_by(workspace, MANY) == "made"
     with pytest.raises(TreeLimit):

@@ -47,6 +47,7 @@ PROGRAMS = {"plain": PLAIN, "trouble": TROUBLE, "deaf to its parent's death": DE
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.threat("outlive the supervisor", layer="init, pid namespace, seccomp")
 def test_nothing_outlives_a_supervisor_and_the_next_start(number: int) -> None:
     """Five jails at once: each program; one whose nsjail, one whose init somebody stopped."""
     sources = [*PROGRAMS.values(), TROUBLE, TROUBLE]
@@ -69,12 +70,14 @@ def test_nothing_outlives_a_supervisor_and_the_next_start(number: int) -> None:
 
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.threat("outlive nsjail", layer="pid namespace, seccomp")
 def test_nothing_outlives_a_killed_nsjail(number: int, program: str) -> None:
     with broken(PROGRAMS[program]) as (nsjail, _):
         os.kill(nsjail, number)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.threat("outlive the init", layer="pid namespace")
 def test_nothing_outlives_a_killed_init(program: str) -> None:
     with broken(PROGRAMS[program]) as (_, init):
         os.kill(init, signal.SIGKILL)
@@ -115,6 +118,7 @@ def test_an_nsjail_that_can_not_be_started_is_a_failure_of_the_sandbox(
         assert failed.value.stage == "nsjail"
 
 
+@pytest.mark.threat("outlive its session", layer="init, pid namespace")
 def test_closing_ends_everything_inside_before_it_returns() -> None:
     with session() as jail:
         process = jail.start(python(TROUBLE), ("up",))
@@ -170,6 +174,7 @@ def test_who_is_interrupted_while_waiting_has_no_jail_any_more() -> None:
             jail.run(shell("true"))
 
 
+@pytest.mark.threat("exhaust the supervisor over time", layer="supervisor")
 def test_fifty_time_outs_leave_no_zombie_and_no_descriptor() -> None:
     with session() as jail:
         jail.run(shell("true"))
@@ -181,6 +186,7 @@ def test_fifty_time_outs_leave_no_zombie_and_no_descriptor() -> None:
         assert "Z" not in children(os.getpid()).values()
 
 
+@pytest.mark.threat("fill the process table", layer="rlimit, cgroup")
 def test_a_fork_bomb_is_bounded_and_gone() -> None:
     bomb = (
         "import os, time\n"
@@ -204,6 +210,7 @@ def test_a_fork_bomb_is_bounded_and_gone() -> None:
     assert after.stdout.head == b"alive\n"
 
 
+@pytest.mark.threat("fill the process table with the dead", layer="init")
 def test_orphans_do_not_pile_up_as_zombies() -> None:
     source = (
         "import os\n"
@@ -225,6 +232,7 @@ def test_a_deadline_of_wait_kills() -> None:
     assert outcome.enforced_by == {"deadline": "supervisor"}
 
 
+@pytest.mark.threat("act on the next command of its session", layer="init")
 def test_the_last_command_is_gone_before_the_next_starts() -> None:
     with session() as jail:
         jail.run(shell("(while :; do echo tick >> /tmp/ticks; sleep 0.01; done) & sleep 0.2"))

@@ -45,6 +45,7 @@ def assert_limited(outcome: Outcome) -> None:
     assert outcome.peak_memory > 128 * MIB
 
 
+@pytest.mark.threat("use up memory with many processes", layer="cgroup, systemd scope, watchdog")
 def test_many_processes_are_bounded_together_and_the_jail_lives_on() -> None:
     with session() as jail:
         assert_limited(jail.run(python(MANY, limits=SMALL)))
@@ -54,6 +55,18 @@ def test_many_processes_are_bounded_together_and_the_jail_lives_on() -> None:
     assert after.peak_memory < 250 * MIB
 
 
+@pytest.mark.threat("have the next jail pay for what this one took", layer="cgroup, watchdog")
+def test_a_jail_begins_at_nothing_whatever_the_one_before_took() -> None:
+    with session() as jail:
+        assert_limited(jail.run(python(MANY, limits=SMALL)))
+    with session() as jail:
+        outcome = jail.run(python("print(len(bytearray(60 * 1024**2)))", limits=SMALL))
+    assert (outcome.status, outcome.enforced_by) == (OutcomeStatus.EXITED, {})
+    assert 60 * MIB < outcome.peak_memory < 125 * MIB
+    assert outcome.cpu < 5.0
+
+
+@pytest.mark.threat("hide that memory ran out", layer="cgroup, systemd scope, watchdog")
 def test_a_parent_that_outlives_the_kill_and_exits_well_does_not_hide_it() -> None:
     source = MANY.replace("time.sleep(60)\n        os._exit", "time.sleep(5)\n        os._exit")
     source = source.rpartition("time.sleep")[0] + "for _ in range(6): os.wait()\n"
@@ -61,6 +74,7 @@ def test_a_parent_that_outlives_the_kill_and_exits_well_does_not_hide_it() -> No
         assert_limited(jail.run(python(source, limits=SMALL)))
 
 
+@pytest.mark.threat("use up memory that processes share", layer="cgroup, systemd scope, watchdog")
 def test_memory_between_processes_is_counted_too() -> None:
     source = (
         "import mmap, os, time\n"
@@ -102,6 +116,7 @@ def test_files_in_memory_have_room_beside_the_programs() -> None:
     assert (outcome.status, outcome.exit_code) == (OutcomeStatus.EXITED, 0)
 
 
+@pytest.mark.threat("pass one end off as another", layer="supervisor, init")
 def test_time_outs_exit_codes_and_kills_are_not_memory() -> None:
     hold = "held = bytearray(100 * 1024**2)\n"
     with session() as jail:
@@ -116,6 +131,7 @@ def test_time_outs_exit_codes_and_kills_are_not_memory() -> None:
     assert b"MemoryError" in refused.stderr.head
 
 
+@pytest.mark.threat("use up what another jail may hold", layer="cgroup, systemd scope, watchdog")
 def test_jails_at_the_same_time_do_not_share_limits() -> None:
     results = []
 
@@ -135,6 +151,7 @@ def test_jails_at_the_same_time_do_not_share_limits() -> None:
     assert [outcome.stdout.text() for outcome in results] == ["kept\n"] * 2
 
 
+@pytest.mark.threat("blame the sandbox by having its init killed", layer="cgroup")
 def test_the_init_may_be_what_the_kernel_takes() -> None:
     """Then the command has reached its limit, and the session is over."""
     if os.geteuid() != 0 or not in_force().startswith("cgroup"):

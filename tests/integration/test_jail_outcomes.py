@@ -11,6 +11,7 @@ from assay.api import Command, InvalidInput, OutcomeStatus, UsageError
 
 
 @pytest.mark.parametrize("code", [0, 1, 5, 127, 137, 139, 143, 255])
+@pytest.mark.threat("pass an exit code off as a limit or a broken jail", layer="init")
 def test_an_exit_code_is_only_an_exit_code(code: int) -> None:
     with session() as jail:
         outcome = jail.run(shell(f"exit {code}"))
@@ -53,6 +54,7 @@ def test_abort_is_signal_6() -> None:
     ],
     ids=["asleep", "stopped", "deaf"],
 )
+@pytest.mark.threat("stay beyond its time", layer="supervisor")
 def test_the_wall_limit_ends_everything(source: str) -> None:
     with session() as jail:
         outcome = jail.run(python(source, limits=limits(wall=0.3)))
@@ -73,6 +75,7 @@ def test_the_processor_limit_is_told_from_a_kill() -> None:
     assert outcome.cpu >= 0.5
 
 
+@pytest.mark.threat("use up memory in one process", layer="rlimit")
 def test_memory_is_bounded_for_each_process() -> None:
     with session() as jail:
         outcome = jail.run(python("x = bytearray(900 * 1024**2)"))
@@ -83,6 +86,7 @@ def test_memory_is_bounded_for_each_process() -> None:
     assert small.peak_memory > 200 * 1024**2
 
 
+@pytest.mark.threat("use up the disk with one file", layer="rlimit")
 def test_a_file_too_large_is_a_disk_limit_or_an_error() -> None:
     line = "exec dd if=/dev/zero of=/tmp/large bs=1M count=10 status=none"
     with session() as jail:
@@ -109,6 +113,7 @@ def test_a_missing_program_is_a_failed_set_up() -> None:
     assert after.exit_code == 0
 
 
+@pytest.mark.threat("forge its own outcome by what it prints", layer="init, supervisor")
 def test_lines_that_look_like_a_log_or_a_record_change_nothing() -> None:
     forged = (
         "import sys\n"
@@ -123,6 +128,7 @@ def test_lines_that_look_like_a_log_or_a_record_change_nothing() -> None:
     assert (outcome.status, outcome.exit_code) == (OutcomeStatus.EXITED, 7)
 
 
+@pytest.mark.threat("forge lines of a log through names", layer="supervisor")
 def test_control_characters_in_a_command_are_refused() -> None:
     with session() as jail:
         for argument in (b"a\nb", b"\x1b[31m", b"\x00", b"\x7f"):

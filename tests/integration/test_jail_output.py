@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from support.jail import limits, python, session, shell
 
 from assay.api import OutcomeStatus
 
 
+@pytest.mark.threat("make the supervisor wait for ever", layer="init, supervisor")
 def test_a_grandchild_that_holds_the_pipes_does_not_hold_the_command() -> None:
     with session() as jail:
         outcome = jail.run(shell("sleep 600 & echo done"))
@@ -24,6 +26,7 @@ def test_output_before_a_time_out_is_kept() -> None:
     assert outcome.stdout.head.startswith(b"one\n")
 
 
+@pytest.mark.threat("mislead readers by where output is cut", layer="supervisor")
 def test_a_cut_falls_between_characters() -> None:
     with session() as jail:
         outcome = jail.run(python("print('é' * 1000)", limits=limits(output=1001)))
@@ -43,6 +46,7 @@ def test_exactly_the_cap_is_no_limit() -> None:
     assert outcome.stdout.total == 1000
 
 
+@pytest.mark.threat("use up the supervisor's memory by output", layer="supervisor")
 def test_a_flood_on_either_stream_is_stopped() -> None:
     with session() as jail:
         for stream in ("1", "2"):
@@ -61,6 +65,7 @@ def test_bytes_that_are_no_text_are_kept_as_they_are() -> None:
     assert "\ufffd" in outcome.stdout.text()
 
 
+@pytest.mark.threat("make the supervisor wait for closed streams", layer="supervisor, init")
 def test_streams_can_be_opened_by_name_and_closed() -> None:
     with session() as jail:
         named = jail.run(shell("echo out > /dev/stdout; echo err > /dev/stderr"))

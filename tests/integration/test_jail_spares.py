@@ -59,6 +59,9 @@ def test_the_next_jail_is_made_of_it_and_leaves_another(spare: int) -> None:
     assert only_spare() == other
 
 
+@pytest.mark.threat(
+    "reach another jail of a sandbox that is kept warm", layer="pid namespace, mount namespace"
+)
 def test_two_at_once_share_nothing(spare: int) -> None:
     show = "readlink /proc/self/ns/*; cat /proc/self/cgroup; ls /tmp; touch /tmp/mine"
     with session() as first, session() as second:

@@ -60,6 +60,9 @@ def terminal() -> Iterator[tuple[int, int]]:
     os.close(slave)
 
 
+@pytest.mark.threat(
+    "type into, set or draw on the caller's terminal", layer="supervisor, seccomp, mount namespace"
+)
 def test_nothing_is_typed_set_or_drawn(terminal: tuple[int, int], tmp_path: Path) -> None:
     master, slave = terminal
     settings = termios.tcgetattr(slave)

@@ -49,6 +49,7 @@ def errno_of(expression: str, **changes: object) -> str:
     )
 
 
+@pytest.mark.threat("read the caller's environment", layer="supervisor, pid namespace")
 def test_the_callers_environment_does_not_leak(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSAY_CANARY", "s3cr3t")
     monkeypatch.setenv("TZ", "Asia/Tokyo")
@@ -80,6 +81,7 @@ def test_time_is_utc(zone: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     assert answer("import time; print(time.strftime('%H', time.localtime(0)))") == "00"
 
 
+@pytest.mark.threat("use what the init has", layer="init, pid namespace")
 def test_the_init_can_not_be_opened_or_seen() -> None:
     seen = answer(
         "import os\n"
@@ -96,6 +98,7 @@ def test_the_init_can_not_be_opened_or_seen() -> None:
     assert seen == "False"
 
 
+@pytest.mark.threat("forge its own outcome through descriptors", layer="init")
 def test_a_record_can_not_be_forged_through_inherited_descriptors() -> None:
     source = (
         "import os, socket, sys\n"
@@ -158,12 +161,17 @@ BOXES = (NsjailSandbox, CompatSandbox)
 
 
 @pytest.mark.parametrize(("attack", "answer"), ATTACKS)
+@pytest.mark.threat(
+    "attack the kernel, the init or the system by single calls",
+    layer="seccomp, mount namespace, read-only mounts",
+)
 def test_attacks_on_the_kernel_the_init_and_the_system(attack: str, answer: str) -> None:
     if os.uname().machine != "x86_64" and "call(" in attack:
         pytest.skip("numbers of system calls are those of x86_64")
     assert errno_of(attack) == answer
 
 
+@pytest.mark.threat("the same under the compat policy", layer="seccomp")
 def test_the_compat_policy_refuses_what_is_known_to_be_dangerous_and_no_more() -> None:
     if os.uname().machine != "x86_64":
         pytest.skip("numbers of system calls are those of x86_64")
@@ -195,6 +203,7 @@ def test_the_compat_policy_refuses_what_is_known_to_be_dangerous_and_no_more() -
     assert len({box().capabilities().versions["policy"] for box in BOXES}) == len(BOXES)
 
 
+@pytest.mark.threat("leave a jail without a filter", layer="mount namespace, read-only mounts")
 def test_the_diagnostic_sandbox_lets_calls_through_and_says_so() -> None:
     """It must be asked for by name; the walls that are no filter stand."""
     box = UnfilteredSandbox()
@@ -227,6 +236,7 @@ def test_a_jail_starts_with_either_way_to_mount(interface: str) -> None:
     assert outcome.stderr.text().count("Read-only") == 2
 
 
+@pytest.mark.threat("stop the init", layer="init, pid namespace")
 def test_the_init_survives_every_signal() -> None:
     source = (
         "import os\n"
@@ -242,6 +252,7 @@ def test_the_init_survives_every_signal() -> None:
         assert jail.run(shell("echo alive")).stdout.head == b"alive\n"
 
 
+@pytest.mark.threat("gain privileges", layer="user namespace")
 def test_no_capability_and_no_new_privileges() -> None:
     status = answer("print(open('/proc/self/status').read())")
     lines = dict(line.split(":", 1) for line in status.splitlines())
@@ -251,6 +262,7 @@ def test_no_capability_and_no_new_privileges() -> None:
     assert lines["Uid"].split() == ["1000"] * 4
 
 
+@pytest.mark.threat("reach the network", layer="network namespace")
 def test_no_network_but_its_own_loopback() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -267,6 +279,7 @@ def test_no_network_but_its_own_loopback() -> None:
     assert answer(source, network=Network.LOOPBACK) == "connected"
 
 
+@pytest.mark.threat("talk to services of the host by name", layer="network namespace")
 def test_a_socket_of_the_hosts_abstract_space_is_out_of_reach() -> None:
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(f"\0assay-test-{os.getpid()}")
@@ -275,6 +288,7 @@ def test_a_socket_of_the_hosts_abstract_space_is_out_of_reach() -> None:
         assert errno_of(f"socket.socket(socket.AF_UNIX).connect({name})") == "ECONNREFUSED"
 
 
+@pytest.mark.threat("use up memory through files", layer="tmpfs size")
 def test_tmp_persists_between_commands_and_is_bounded() -> None:
     with session() as jail:
         jail.run(shell("echo kept > /tmp/file; mkdir -p $HOME/.config"))
@@ -285,6 +299,7 @@ def test_tmp_persists_between_commands_and_is_bounded() -> None:
         assert jail.run(shell("ls /tmp")).stdout.head == b"home\n"
 
 
+@pytest.mark.threat("write outside the workspace", layer="read-only mounts")
 def test_a_writable_workspace_is_written_and_nothing_else(tmp_path: Path) -> None:
     with workspace(lambda root: (root / "old").write_text("old")) as mount:
         with session(profile=Profile.AGENT, mounts=(mount,), cwd="/workspace") as jail:
@@ -293,6 +308,7 @@ def test_a_writable_workspace_is_written_and_nothing_else(tmp_path: Path) -> Non
         assert (Path(mount.source) / "new").read_text() == "new\n"
 
 
+@pytest.mark.threat("change what is graded", layer="read-only mounts")
 def test_a_read_only_tree_is_read_only() -> None:
     with workspace(lambda root: (root / "test").write_text("test")) as mount:
         frozen = Mount("/workspace", MountKind.TREE, source=mount.source)
@@ -343,11 +359,13 @@ def test_file_contents_are_mounted_exactly() -> None:
         Mount("/a", MountKind.FILE, content=b"x", writable=True),
     ],
 )
+@pytest.mark.threat("cover the jail's own places by a mount", layer="supervisor")
 def test_mounts_that_break_a_rule_are_refused(mount: Mount) -> None:
     with pytest.raises(SandboxFailed):
         the_sandbox().open(spec(mounts=(mount,)))
 
 
+@pytest.mark.threat("show other mounts of the host through a source", layer="supervisor")
 def test_sources_with_links_or_other_mounts_are_refused(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to("/usr")
@@ -356,6 +374,38 @@ def test_sources_with_links_or_other_mounts_are_refused(tmp_path: Path) -> None:
             the_sandbox().open(spec(mounts=(Mount("/a", MountKind.TREE, source=source),)))
 
 
+ODD_NAMES = (
+    "a:b,c",
+    'quo"te',
+    "back\\slash",
+    "it's {x} #y",
+    "é\u2028ü",
+    "-flag",
+    " lead",
+    "n" * 255,
+)
+
+
+@pytest.mark.threat("add to the jail's configuration by names of folders", layer="supervisor")
+def test_any_name_of_a_source_is_mounted_as_it_is_or_refused() -> None:
+    with workspace() as place:
+        mounts = []
+        for number, name in enumerate(ODD_NAMES):
+            folder = Path(place.source, name)
+            folder.mkdir(mode=0o755)
+            (folder / "which").write_text(str(number))
+            mounts.append(Mount(f"/odd/{number}", MountKind.TREE, source=str(folder)))
+        everything = " ".join(f"/odd/{number}/which" for number in range(len(ODD_NAMES)))
+        with session(mounts=tuple(mounts)) as jail:
+            outcome = jail.run(shell(f"cat {everything}"))
+        assert outcome.stdout.text() == "".join(map(str, range(len(ODD_NAMES))))
+        for bad in ("new\nline", "escape\x1b", "tab\t", "\udcff", "n" * 4096):
+            mount = Mount("/odd", MountKind.TREE, source=f"{place.source}/{bad}")
+            with pytest.raises(SandboxFailed):
+                the_sandbox().open(spec(mounts=(mount,)))
+
+
+@pytest.mark.threat("have the host make files outside", layer="supervisor")
 def test_nothing_is_mounted_inside_another_tree() -> None:
     with workspace() as mount:
         (Path(mount.source) / "sub").symlink_to("/tmp")
@@ -366,6 +416,7 @@ def test_nothing_is_mounted_inside_another_tree() -> None:
     assert not Path("/tmp/tests").exists()
 
 
+@pytest.mark.threat("learn names of the host's folders", layer="store")
 def test_names_of_the_host_do_not_show_but_for_stored_trees() -> None:
     seen = answer("print(open('/proc/self/mountinfo').read())")
     assert str(Path(__file__).parents[2]) not in seen

@@ -23,6 +23,7 @@ from assay_sandbox.probes.sentinels import Sentinels
 PROFILES = ("--profile", "agent", "--profile", "worker")
 
 
+@pytest.mark.threat(probes=True)
 def test_nothing_escapes_and_the_canary_sees(tmp_path: Path) -> None:
     files = ("--junit", tmp_path / "probes.xml", "--sarif", tmp_path / "probes.sarif")
     ran = assay("probe", "--json", *files, *PROFILES, env={"ASSAY_STORE": str(store().root)})

@@ -39,7 +39,29 @@ def test_any_bytes_are_quoted_exactly_on_one_ascii_line(value: bytes) -> None:
     assert unquote(quoted) == value
 
 
-@given(st.text(max_size=300) | st.sampled_from(["a:b", "a,b", 'a"b', "a\\b", "é", "a b"]))
+ODD_TEXT = (
+    *(
+        "a:b",
+        "a,b",
+        'a"b',
+        "a\\b",
+        "é",
+        "a b",
+        "a{b}",
+        "#a",
+        "a'b",
+        "\\n",
+        "\\012",
+        "a\x85b",
+        "\u2028",
+    ),
+    *("a\nb", "a\tb", "a\0b", "a\x1bb", "a\x7fb", "\ud800", "a\udcff"),
+    *("x" * 4096, "x" * 4097, "é" * 2048, "é" * 2049),
+)
+
+
+@given(st.text(max_size=300) | st.text(st.characters(), max_size=20) | st.sampled_from(ODD_TEXT))
+@pytest.mark.threat("write lines into the jail's configuration", layer="supervisor")
 def test_text_is_written_exactly_or_refused(value: str) -> None:
     message = Message()
     forbidden = any(ord(char) < 32 or ord(char) == 127 for char in value)
@@ -107,6 +129,7 @@ def test_frames_survive_any_cutting_of_the_stream(messages: list[bytes], step: i
 
 @settings(max_examples=50)
 @given(st.binary(max_size=60), st.integers(0, 20))
+@pytest.mark.threat("break the framing of channels", layer="supervisor")
 def test_hostile_streams_end_in_a_frame_an_end_or_a_fault(data: bytes, cap: int) -> None:
     ours, theirs = socket.socketpair()
     channel = SocketChannel(ours)

@@ -47,7 +47,7 @@ from assay.plan import revision, trial_spec
 from assay.plugins import Registry
 from assay.prepared import TrialHost
 from assay.scratch import scratch_folder
-from assay.tree import tree_ref
+from assay.tree import tree_manifest, tree_ref
 from assay.trial import run_trial
 
 CONTENTS = {"fixed": FIXED, "same": BROKEN, "wrong": "def add(a, b):\n    return 5\n"}
@@ -269,5 +269,18 @@ def test_a_copy_that_is_cut_short_and_stays_is_invalid_and_told(
         assert record.verdict.reasons == (Reason.NO_SPACE,)
         assert record.facts == ()
         assert len(record.leaks) == 1
+    finally:
+        trials.teardown()
+
+
+def test_a_record_says_what_its_trees_took() -> None:
+    trials = Trials()
+    try:
+        record = trials._run(("passes", "passes"), {"src/calc.py": FIXED.encode()})
+        taken = {name for name in record.timings if name.startswith("trees/")}
+        assert taken == {"trees/hash", "trees/copy", "trees/freeze", "trees/remove"}
+        manifest = tree_manifest(trials.task.fixture, trials.host.hasher)
+        assert record.usage["files"] == manifest.files * record.workspaces
+        assert record.usage["bytes"] == manifest.bytes * record.workspaces
     finally:
         trials.teardown()

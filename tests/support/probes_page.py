@@ -21,16 +21,11 @@ def with_table(page: str, table: str) -> str:
 def probes_table() -> str:
     """Every probe: what it does and what is expected."""
     head = "| probe | what it does | expected as root | as a user | profiles |"
-    return _table(head, (_probe_row(attack) for attack in attacks()))
+    return table(head, (_probe_row(attack) for attack in attacks()))
 
 
-def attacks_table() -> str:
-    """Every attack, the layers that are expected to stop it, and the probe that tests it."""
-    head = "| hostile code wants to | expected to stop it | tested by `assay probe --only` |"
-    return _table(head, (_attack_row(attack.probe) for attack in attacks()))
-
-
-def _table(head: str, rows: Iterable[str]) -> str:
+def table(head: str, rows: Iterable[str]) -> str:
+    """A table with this line of headings."""
     return "\n".join((head, "|" + "---|" * (head.count("|") - 1), *rows, ""))
 
 
@@ -52,7 +47,3 @@ def _profiles(probe: Probe) -> str:
     if probe.profiles == tuple(Profile):
         return "all"
     return ", ".join(profile.value for profile in probe.profiles)
-
-
-def _attack_row(probe: Probe) -> str:
-    return f"| {probe.threat} | {', '.join(probe.layers)} | `{probe.name}` |"

@@ -19,7 +19,7 @@ import pytest
 from attrs import frozen
 from hypothesis import strategies as st
 
-from assay.api import Digest, Entry, EntryKind, RelPath, TreeManifest
+from assay.api import Digest, Entry, EntryKind, RelPath, TreeManifest, crew
 from assay.api.files import open_root, opened
 from assay.builtin.hasher import TreeHasher
 
@@ -76,7 +76,9 @@ def deep(folder: Path, depth: int, *, leaf: str = "leaf") -> Path:
 
 
 def descriptors() -> set[str]:
-    return set(os.listdir("/proc/self/fd"))
+    """What is open, but for the sockets of helper processes, which come and go with them."""
+    sockets = {str(helper.peer.fileno()) for helper in crew._CREW.helpers}
+    return set(os.listdir("/proc/self/fd")) - sockets
 
 
 @contextmanager

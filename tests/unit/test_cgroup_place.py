@@ -32,6 +32,7 @@ def first(root: Path) -> str:
 def test_processor_time_is_counted_where_version_1_can(tmp_path: Path) -> None:
     mounts = first(tmp_path)
     (tmp_path / "cpuacct").mkdir()
+    mounts += "36 20 0:31 / /mnt/odd\x85\u2028\rname rw - tmpfs none rw\n"
     mounts += f"35 20 0:30 / {tmp_path}/cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
     memory, pids, counter = (tmp_path / name for name in ("memory", "pids", "cpuacct"))
     place = find_place(mounts, "", ROOT)

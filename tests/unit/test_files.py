@@ -58,6 +58,7 @@ def test_absent_files_are_absent(tmp_path: Path, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["link", "dir/inner", "pipe", "socket", "twice"])
+@pytest.mark.threat("have the host read something else", layer="collector")
 def test_anything_but_a_plain_file_is_refused(tmp_path: Path, path: str) -> None:
     make(tmp_path, {"real": {"inner": File(b"x")}, "twice": File()})
     (tmp_path / "link").symlink_to("real/inner")
@@ -90,6 +91,7 @@ def test_new_files_have_exactly_the_mode_that_was_asked_for(tmp_path: Path) -> N
     assert (tmp_path / "f").read_bytes() == b"x"
 
 
+@pytest.mark.threat("leave a tree that can't be removed", layer="collector")
 def test_removes_trees_deeper_than_any_path(tmp_path: Path) -> None:
     remove(deep(tmp_path / "t", 1500))
 
@@ -137,6 +139,7 @@ B14 = """
 """
 
 
+@pytest.mark.threat("have the host change modes through links", layer="collector")
 def test_b14_locked_trees_are_removed_without_touching_what_links_point_to() -> None:
     with ordinary_folder() as folder:
         out = run_ordinary(B14, folder)
@@ -168,6 +171,7 @@ def test_faults_name_the_error_and_no_place() -> None:
 
 
 @pytest.mark.parametrize("inside", ["", "/d", "/d/e"])
+@pytest.mark.threat("have the host remove what is mounted in a tree", layer="collector")
 def test_what_is_mounted_in_a_tree_is_never_entered(tmp_path: Path, inside: str) -> None:
     place = Path(f"{tmp_path}/t{inside}")
     place.parent.mkdir(parents=True, exist_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,7 @@ def trees(tmp_path: Path) -> Iterator[GradingTrees]:
         ids=None,
         edits=EDITS,
         opened=opened,
+        timed=lambda _: nullcontext(),
     )
     for workspace in opened:
         workspace.close()

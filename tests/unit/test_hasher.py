@@ -38,7 +38,7 @@ from assay.api import (
     TreeLimits,
     TreeRefused,
 )
-from assay.api.files import open_root, opened
+from assay.api.files import open_root, opened, remove_tree
 from assay.builtin.big import BIG_FILE
 
 DEFAULT = TreeLimits()
@@ -102,6 +102,7 @@ def test_names_outside_ascii_are_kept(tmp_path: Path) -> None:
     assert [entry.path for entry in manifest_of(folder).entries] == ["z", "é.py", "😀.py"]
 
 
+@pytest.mark.threat("mislead by names that are no text", layer="collector")
 def test_b09_names_that_are_not_utf8_or_not_normalised_are_refused(tmp_path: Path) -> None:
     for name in (b"caf\xe9.txt", "café.txt".encode(), "cafe\u0301.txt".encode(), "😀".encode()):
         (tmp_path / os.fsdecode(name)).write_bytes(name)
@@ -146,6 +147,7 @@ def test_links_are_refused_by_path_and_never_followed(tmp_path: Path, target: st
     assert refused(tmp_path) == [("link", RefusedKind.SYMLINK)]
 
 
+@pytest.mark.threat("make the reader wait for ever", layer="collector")
 def test_b11_special_files_are_refused_without_waiting_for_them(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "l").symlink_to("pipe")
@@ -170,6 +172,7 @@ def test_files_with_two_links_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("bit", [0o4000, 0o2000, 0o1000])
+@pytest.mark.threat("leave set-user-id files", layer="collector")
 def test_special_modes_are_refused(tmp_path: Path, bit: int) -> None:
     make(tmp_path, {"f": File(b"x")})
     (tmp_path / "f").chmod(0o755 | bit)
@@ -247,6 +250,25 @@ def test_limits_hold(tmp_path: Path, limits: TreeLimits, word: str) -> None:
     assert scan(tmp_path, exact).manifest == manifest_of(tmp_path)
 
 
+@pytest.mark.threat("exhaust the reader by a hundred thousand files", layer="collector")
+def test_as_many_files_as_a_workspace_may_hold_are_read_or_cut_off(tmp_path: Path) -> None:
+    tree = tmp_path / "t"
+    for folder in range(100):
+        (tree / f"{folder:02}").mkdir(parents=True)
+        for number in range(1000):
+            os.mknod(f"{tree}/{folder:02}/{number}")
+    with opened(open_root(tree)) as root:
+        manifest = HASHER.scan(root).manifest
+        assert manifest is not None
+        assert len(manifest.entries) == 100_100
+        with pytest.raises(TreeLimit, match="more than 100000 entries"):
+            HASHER.scan(root, limits=TreeLimits(files=100_000))
+    with opened(open_root(tmp_path)) as parent:
+        remove_tree(parent, "t")
+    assert not tree.exists()
+
+
+@pytest.mark.threat("exhaust the reader by a sparse file", layer="collector")
 def test_a_sparse_file_over_the_limit_is_never_read(tmp_path: Path) -> None:
     with (tmp_path / "huge").open("wb") as stream:
         stream.truncate(2**43)
@@ -305,6 +327,7 @@ def test_a_big_file_rewritten_in_place_while_it_is_read_is_an_error(
 
 @pytest.mark.parametrize("kind", ["file", "directory"])
 @pytest.mark.parametrize("becomes", ["nothing", "link"])
+@pytest.mark.threat("swap entries while the host reads", layer="collector")
 def test_an_entry_that_is_swapped_before_it_is_opened_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, becomes: str
 ) -> None:

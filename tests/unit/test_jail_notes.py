@@ -60,6 +60,7 @@ def test_a_note_lasts_as_long_as_its_jail(folder: Path) -> None:
     assert not folder.exists()
 
 
+@pytest.mark.threat("outlive a power cut of its supervisor", layer="supervisor")
 def test_what_a_dead_supervisor_noted_is_ended(
     folder: Path, process: subprocess.Popen[bytes]
 ) -> None:

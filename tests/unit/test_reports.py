@@ -94,6 +94,7 @@ def test_any_name_is_harmless_and_told_apart(text: str) -> None:
     assert other == text or safe(other).plain != safe(text).plain
 
 
+@pytest.mark.threat("command the terminal of whoever reads a record", layer="supervisor")
 def test_every_string_of_a_record_is_escaped(tmp_path: Path) -> None:
     made = record(
         HOSTILE,

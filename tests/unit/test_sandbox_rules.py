@@ -24,6 +24,7 @@ from assay_sandbox.nsjail_log import read_log
 from assay_sandbox.process import outcome_of
 from assay_sandbox.records import Record, parse_record
 from assay_sandbox.session import resource_limits
+from assay_sandbox.tables import read_table, rows
 from assay_sandbox.textproto import Message
 
 
@@ -173,6 +174,19 @@ def test_mounts_that_differ_are_seen(mounts: bytes) -> None:
 
 def test_paths_of_mountinfo_are_unescaped_once() -> None:
     assert unescape("/a\\040b\\011c\\134040") == "/a b\tc\\040"
+
+
+LINE_ENDS = "\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+"""What ends a line for Python and not for the kernel."""
+
+
+def test_only_a_line_feed_ends_a_row_of_the_kernels_tables(tmp_path: Path) -> None:
+    table = tmp_path / "table"
+    table.write_bytes(f"1 {LINE_ENDS} a\n2 \udcff b\n".encode("utf-8", "surrogateescape"))
+    assert rows(read_table(str(table))) == [f"1 {LINE_ENDS} a", "2 \udcff b"]
+    check_mounts(MOUNTS.replace(b" /a\\040b ", f" /a{LINE_ENDS}b ".encode()), EXPECTED)
+    shown = f"[I] /w{LINE_ENDS}[E] mount: [F] main\n".encode()
+    assert not read_log(shown).failed
 
 
 def test_the_log_blames_a_layer_and_repeats_nothing() -> None:

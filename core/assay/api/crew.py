@@ -116,10 +116,11 @@ class Team:
     _opening: tuple[str, Any]
     _descriptors: tuple[int, ...]
     _opened: list[_Helper] = field(factory=list, init=False)
+    _heard: list[tuple[_Helper, Any]] = field(factory=list, init=False)
     _closed: bool = field(default=False, init=False)
 
     def ready(self) -> bool:
-        """Whether a helper can begin at once; never waits."""
+        """Whether there is a helper that has started; never waits."""
         self._listen(0)
         return any(helper.ready for helper in self._helpers)
 
@@ -145,8 +146,10 @@ class Team:
 
         Raises what the job raised.
         """
-        busy = [helper for helper in self._helpers if helper.task is not None]
-        for helper, frame in self._listen(None if busy else 0):
+        if not self._heard:
+            self._listen(None if self.busy else 0)
+        heard, self._heard = self._heard, []
+        for helper, frame in heard:
             task, helper.task = helper.task, None
             if frame is None:
                 if task is not None:
@@ -185,28 +188,23 @@ class Team:
         helper.task = task
         return True
 
-    def _listen(self, timeout: int | None) -> Iterator[tuple[_Helper, Any]]:
-        return iter(self._heard(timeout))
-
-    def _heard(self, timeout: int | None) -> list[tuple[_Helper, Any]]:
-        """Frames that are there; None for a helper that is gone."""
+    def _listen(self, timeout: int | None) -> None:
+        """Keep the frames that are there; None is for a helper that is gone."""
         poll = select.poll()
         by_descriptor = {helper.peer.fileno(): helper for helper in self._helpers}
         for descriptor in by_descriptor:
             poll.register(descriptor, select.POLLIN)
-        heard: list[tuple[_Helper, Any]] = []
         for descriptor, _ in poll.poll(timeout):
             helper = by_descriptor[descriptor]
             try:
                 frame = receive(helper.peer)[0]
             except (EOFError, OSError):
                 self._lose(helper)
-                heard.append((helper, None))
+                self._heard.append((helper, None))
                 continue
             if helper.ready:
-                heard.append((helper, frame))
+                self._heard.append((helper, frame))
             helper.ready = True
-        return heard
 
     def _lose(self, helper: _Helper) -> None:
         self._helpers.remove(helper)

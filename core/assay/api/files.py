@@ -21,6 +21,7 @@ from assay.api.trees import RefusedKind, RelPath
 
 __all__ = [
     "DIRECTORY_FLAGS",
+    "EXHAUSTED",
     "FILE_FLAGS",
     "Name",
     "copy_fault",
@@ -45,9 +46,10 @@ FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _BLOCK = 1024**2
 _OWNER_ALL = 0o700
-_EXHAUSTED = frozenset(
+EXHAUSTED = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EMLINK}
 )
+"""Error numbers that say that something ran out."""
 
 
 def open_root(path: str | os.PathLike[str]) -> int:
@@ -170,7 +172,7 @@ def write_all(descriptor: int, content: bytes) -> None:
 def copy_fault(error: OSError, what: str) -> CopyFailed:
     """The error of the framework for a failed system call while `what` was being made."""
     name = errno.errorcode.get(error.errno or 0, "unknown error")
-    kind = NoSpace if error.errno in _EXHAUSTED else CopyFailed
+    kind = NoSpace if error.errno in EXHAUSTED else CopyFailed
     return kind(f"{what}: {name}")
 
 

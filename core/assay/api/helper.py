@@ -32,7 +32,10 @@ class Job(Protocol):
     """Made in the helper of the descriptors, which it does not close, and an argument."""
 
     def __call__(self, task: Any) -> Any:
-        """Do one task; both are values that `marshal` takes. Raises AssayError."""
+        """Do one task; both are values that `marshal` takes, and None is no answer.
+
+        Raises AssayError.
+        """
         ...
 
 

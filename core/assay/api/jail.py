@@ -49,9 +49,10 @@ class Network(Enum):
 class Limits:
     """Bounds of one command. Seconds, bytes and counts; each is enforced or refused.
 
-    `memory` bounds each process, and all of the session's together (with what its file
-    systems in memory hold on top). `address_space` is the bound on the addresses that a process
-    reserves, 0 for none. `processes` bounds the session, `output` each of stdout and stderr.
+    `cpu` bounds each process, and all of the command's together. `memory` bounds each process,
+    and all of the session's together (with what its file systems in memory hold on top).
+    `address_space` is the bound on the addresses that a process reserves, 0 for none. `processes`
+    bounds the session, `output` each of stdout and stderr.
     """
 
     wall: float = 10.0

@@ -29,6 +29,7 @@ from assay.api import (
     Verdict,
     VerdictStatus,
 )
+from assay.api.crew import PROCESSES, processes
 
 __all__ = ["LocalExecutor"]
 
@@ -101,7 +102,7 @@ class LocalPool:
                 return worker
         if len(self._workers) >= self.setup.workers:
             return None
-        worker = _start(self.setup.factory)
+        worker = _start(self.setup.factory, self.setup.workers)
         self._workers.append(worker)
         return worker
 
@@ -147,8 +148,10 @@ def failed_record(spec: TrialSpec, reason: Reason, error: str) -> TrialRecord:
     return TrialRecord(spec, verdict, error=error, retryable=reason is Reason.WORKER_LOST)
 
 
-def _start(factory: TrialFactory) -> _Worker:
+def _start(factory: TrialFactory, workers: int) -> _Worker:
     ours, theirs = Pipe()
+    # Helpers of all workers together are as many as this process alone might have.
+    share = str(processes() // max(1, workers))
     # A terminal's interrupt reaches the whole group; a worker that is still starting must
     # not die of it, since its parent will say what to do.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -158,6 +161,7 @@ def _start(factory: TrialFactory) -> _Worker:
             [sys.executable, "-P", "-c", _PROGRAM, str(theirs.fileno())],
             pass_fds=(theirs.fileno(),),
             stdin=subprocess.DEVNULL,
+            env={**os.environ, PROCESSES: share},
         )
     except BaseException:
         ours.close()

@@ -15,13 +15,14 @@ from assay.api import (
     EntryKind,
     InvalidInput,
     RefusedKind,
+    RelPath,
     Scan,
     TreeLimits,
     TreeManifest,
     TreeRef,
     TreeRefused,
 )
-from assay.builtin.names import folded, is_safe
+from assay.builtin.names import are_plain_paths, folded, is_safe
 from assay.builtin.records import PREFIX, digest_of, directory_records, file_records
 from assay.builtin.scanning import scan_tree
 
@@ -95,28 +96,31 @@ def _records(ordered: Sequence[Entry]) -> Iterable[bytes]:
 
 
 def _check(ordered: Sequence[Entry]) -> None:
-    kinds: dict[str, EntryKind] = {entry.path: entry.kind for entry in ordered}
-    if len(kinds) != len(ordered):
+    paths = [entry.path for entry in ordered]
+    if len(set(paths)) != len(paths):
         raise InvalidInput("tree: one path stands for two entries")
+    plain = are_plain_paths(paths)
+    if not plain and not all(
+        is_safe(path.rpartition("/")[2], path, path.count("/") + 1) for path in paths
+    ):
+        raise InvalidInput("tree: an entry's path is not a relative path")
+    directories = {entry.path for entry in ordered if entry.kind is EntryKind.DIR}
+    above = {RelPath(path.rpartition("/")[0]) for path in paths if "/" in path}
+    if not above <= directories:
+        raise InvalidInput("tree: an entry stands outside any directory of the tree")
     for entry in ordered:
-        path = entry.path
-        above, slash, name = path.rpartition("/")
-        if not is_safe(name, path, path.count("/") + 1):
-            raise InvalidInput("tree: an entry's path is not a relative path")
-        if slash and kinds.get(above) is not EntryKind.DIR:
-            raise InvalidInput("tree: an entry stands outside any directory of the tree")
         _check_content(entry)
-    _check_collisions(kinds)
+    if not plain:
+        _check_collisions(paths)
 
 
 def _check_content(entry: Entry) -> None:
     if entry.kind is EntryKind.DIR:
         if entry.size or entry.digest or entry.executable:
             raise InvalidInput("tree: a directory has no size, digest or execute bit")
-        return
-    if not _DIGEST.fullmatch(entry.digest):
+    elif not _DIGEST.fullmatch(entry.digest):
         raise InvalidInput("tree: a digest is sha256: and 64 lower-case hexadecimal digits")
-    if not 0 <= entry.size < 2**63:
+    elif not 0 <= entry.size < 2**63:
         raise InvalidInput("tree: a size lies outside its range")
 
 

@@ -16,7 +16,17 @@ from collections.abc import Iterable, Sequence
 from assay.api import UnsafePath, relpath
 from assay.api.paths import IGNORED_ANYWHERE, IGNORED_AT_ROOT
 
-__all__ = ["are_plain", "folded", "is_ignored_name", "is_safe", "order", "shared", "text", "texts"]
+__all__ = [
+    "are_plain",
+    "are_plain_paths",
+    "folded",
+    "is_ignored_name",
+    "is_safe",
+    "order",
+    "shared",
+    "text",
+    "texts",
+]
 
 _PLAIN = r"[ -.0-\[\]-~]{0,254}[!-\-0-\[\]-~]"
 """ASCII without `/`, backslash and control characters, no dot or space at the end."""
@@ -48,6 +58,16 @@ def are_plain(names: Sequence[str], prefix: str, depth: int) -> bool:
     if _PLAIN_NAMES.fullmatch(f"{joined}/") is None:
         return False
     return len(set(joined.lower().split("/"))) == len(names)
+
+
+def are_plain_paths(paths: Sequence[str]) -> bool:
+    """Whether every path is a RelPath that is plain ASCII, and no two are alike."""
+    joined = "/".join(paths)
+    if not joined or _PLAIN_NAMES.fullmatch(f"{joined}/") is None:
+        return False
+    if max(map(len, paths)) > _PLAIN_PATH or max(p.count("/") for p in paths) >= _PLAIN_DEPTH:
+        return False
+    return len({path.lower() for path in paths}) == len(paths)
 
 
 def is_ignored_name(name: str, prefix: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from attrs import define, field
+from attrs import define
 
 from assay.api import TreeLimits
 from assay.api.crew import Team, assemble, running
@@ -18,6 +18,7 @@ from assay.builtin.walk import Walk, check_limits
 
 __all__ = ["PartOfATree", "scan_tree"]
 
+JOB = f"{__name__}:PartOfATree"
 WORTH_STARTING = 10_000
 """Entries seen after which helpers are started, since as many again are likely to come."""
 WORTH_USING = 2_000
@@ -62,8 +63,8 @@ class _Helpers:
                 return False
             self._asked = True
             limits = self.walk.limits
-            bounds = (limits.files, limits.bytes, limits.depth)
-            self._team = assemble(f"{__name__}:PartOfATree", (self.root_fd,), bounds)
+            argument = (_ENTRIES, limits.files, limits.bytes, limits.depth)
+            self._team = assemble(JOB, (self.root_fd,), argument)
         return self._team is not None and self._team.ready()
 
     def share(self, waiting: list[str]) -> list[str]:
@@ -97,17 +98,14 @@ class PartOfATree:
     """The job of a helper: tasks are directories, and what others have counted so far."""
 
     descriptors: Sequence[int]
-    bounds: tuple[int, int, int]
-    _limits: TreeLimits = field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self._limits = TreeLimits(*self.bounds)
+    argument: tuple[int, int, int, int]
 
     def __call__(self, task: tuple[list[str], int, int]) -> Any:
         paths, seen, content = task
         found = Found(seen=seen, content=content)
-        walk = Walk(self._limits, found)
-        left = walk.run(self.descriptors[0], paths, lambda: found.seen - seen >= _ENTRIES)
+        most, *limits = self.argument
+        walk = Walk(TreeLimits(*limits), found)
+        left = walk.run(self.descriptors[0], paths, lambda: found.seen - seen >= most)
         found.seen -= seen
         found.content -= content
         return left, found.packed()

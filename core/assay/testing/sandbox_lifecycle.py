@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from types import ModuleType
 
 import attrs
 
-from assay.api import Command, InvalidInput, Network, OutcomeStatus, UsageError
+from assay.api import Command, InvalidInput, Network, OutcomeStatus, UsageError, Warm
 from assay.testing.jailed import SLEEP, JailedTests
 
 __all__ = ["LifecycleTests"]
@@ -83,6 +84,15 @@ class LifecycleTests(JailedTests):
             assert taker.channels["ready"].recv(1, time.monotonic() + PATIENCE) == b"!"
             assert one.run(self.python(CONNECT + f"({port})")).stdout.text() == "across\n"
             assert taker.wait().exit_code == 0
+
+    def test_one_that_is_kept_warm_makes_jails_that_know_nothing_of_each_other(self) -> None:
+        sandbox = self.sandbox()
+        with sandbox.warm() if isinstance(sandbox, Warm) else nullcontext():
+            for _ in range(3):
+                with self.session() as session:
+                    assert session.run(self.python(LEAVE)).exit_code == 0
+                assert self.errors("open('/tmp/kept')") == ["ENOENT"]
+                assert self.run(COUNT).stdout.text() == "1\n"
 
     def test_one_command_at_a_time_and_none_after_the_end(self) -> None:
         pytest = _pytest()

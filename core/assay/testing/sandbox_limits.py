@@ -74,6 +74,19 @@ class LimitsTests(JailedTests):
         assert outcome.stdout.total == 0
         assert outcome.exit_code != 0
 
+    def test_processor_time_is_bounded_for_all_processes_together(self) -> None:
+        source = (
+            "import os, time\n"
+            "for _ in range(20):\n"
+            "    if os.fork() == 0:\n"
+            "        while time.process_time() < 0.4: pass\n"
+            "        os._exit(0)\n"
+            "    os.wait()\n"
+        )
+        outcome = self.run(source, cpu=1)
+        assert outcome.status is OutcomeStatus.TIMED_OUT
+        assert list(outcome.enforced_by) == ["cpu"]
+
     def test_files_and_descriptors_are_bounded(self) -> None:
         source = (
             "import os\n"

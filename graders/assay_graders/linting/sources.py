@@ -77,7 +77,7 @@ def parse(content: bytes, *, cases_only: bool = False) -> TestFile:
         raise Unreadable(f"not to be parsed ({type(error).__name__})") from None
     if sum(1 for _ in ast.walk(tree)) > MAX_NODES:
         raise Unreadable("too much code to look at")
-    lines = tuple(content.decode("utf-8", "replace").splitlines())
+    lines = tuple(line.decode("utf-8", "replace") for line in content.splitlines())
     return TestFile(
         tree=tree,
         tests=tuple(_tests(tree, cases_only=cases_only)),

@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 
 from assay.api import HostIds
+from assay_sandbox.tables import read_table, rows
 
 __all__ = [
     "control_groups",
@@ -28,14 +29,14 @@ SETTINGS = ("kernel/core_pattern", "kernel/hostname", "kernel/domainname", "kern
 
 def mount_table() -> str:
     """The kernel's list of this process's mounts."""
-    return Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape")
+    return read_table("/proc/self/mountinfo")
 
 
 def control_groups(token: str) -> object:
     """The groups of this process, and groups that bear the token at their roots or beside it."""
-    own = Path("/proc/self/cgroup").read_text("utf-8", "surrogateescape")
-    names = [line.split(":", 2)[2].strip("/") for line in own.splitlines()]
-    roots = [Path(line.split(" ")[4]) for line in mount_table().splitlines() if " - cgroup" in line]
+    own = read_table("/proc/self/cgroup")
+    names = [row.split(":", 2)[2].strip("/") for row in rows(own)]
+    roots = [Path(row.split(" ")[4]) for row in rows(mount_table()) if " - cgroup" in row]
     places = sorted({root / name for root in roots for name in ("", *names)})
     return own, [with_token(place, token) for place in places]
 
@@ -50,7 +51,7 @@ def with_token(folder: Path, token: str) -> list[str]:
 
 def mounts(mountinfo: str, token: str) -> tuple[frozenset[str], int]:
     """The mounts that hold the system's folders, with their flags, and how many bear the token."""
-    lines = [line.split(" ") for line in mountinfo.splitlines()]
+    lines = [line.split(" ") for line in rows(mountinfo)]
     steady = frozenset(" ".join(fields[:6]) for fields in lines if fields[4] in STEADY_PLACES)
     return steady, sum(token in " ".join(fields) for fields in lines)
 
