@@ -20,14 +20,16 @@ from assay.api import (
     Facts,
     Fault,
     Reason,
+    RelPath,
     RevisionMismatch,
+    SourceCheck,
     StageStatus,
     TrialSpec,
     Unavailable,
     Workspace,
 )
 
-__all__ = ["STAGES", "Draft", "grader_timing"]
+__all__ = ["STAGES", "Draft", "grader_timing", "usage"]
 
 STAGES = ("source", "candidate", "workspace", "grading", "claims", "leave")
 
@@ -46,6 +48,8 @@ class Draft:
     claims: ClaimFacts | None = None
     source_before: Digest | None = None
     source_after: Digest | None = None
+    source_check: SourceCheck = SourceCheck.FULL
+    touched: tuple[RelPath, ...] = ()
     rejected: frozenset[Reason] = frozenset()
     invalid: frozenset[Reason] = frozenset()
     leaks: tuple[str, ...] = ()

@@ -23,7 +23,8 @@ from assay.api import (
 from assay.api.folders import temporary_folder
 from assay.benchmark import BenchmarkTask
 from assay.candidate_manifest import candidate_digest
-from assay.host import WorkerFactory, open_components
+from assay.copiers import with_working_copier
+from assay.host import Fallback, WorkerFactory, open_components
 from assay.places import refuse_places_inside
 from assay.plan import (
     Plan,
@@ -46,11 +47,12 @@ __all__ = ["Evaluation", "Ungradable", "agrade", "evaluate", "grade", "grade_tri
 
 @frozen
 class Evaluation:
-    """A run, what was planned for it, and what was wrong with the submissions."""
+    """A run, what was planned for it, and what was wrong with submissions or the copier."""
 
     plan: Plan
     result: RunResult
     problems: tuple[str, ...] = ()
+    fallback: Fallback | None = None
 
 
 class Ungradable(Fault):
@@ -67,10 +69,12 @@ def evaluate(
     limit: int | None = None,
     submission: Path | None = None,
     sandbox: str = "nsjail",
+    copier: str = "copy",
 ) -> Evaluation:
     """Grade a suite's calibration candidates, or with `submission` the user's own.
 
-    `sandbox` names the plugin that makes the jails.
+    `sandbox` names the plugin that makes the jails, `copier` the one that makes workspaces;
+    where that one does not work, `copy` is used, and the run says why.
 
     Raises the first error of loading, UsageError for a place to write that lies inside a
     task's folder, then SandboxUnavailable, RevisionMismatch,
@@ -85,7 +89,10 @@ def evaluate(
     if submission is not None:
         loaded = load_candidates(str(submission), suite.task_ids(), registry)
         submissions, problems = loaded.candidates, loaded.problems
-    components = open_components(registry, sandbox=sandbox)
+    components = open_components(registry, sandbox=sandbox, copier=copier)
+    if copier != "copy":
+        with scratch_folder(components) as scratch:
+            components = with_working_copier(components, scratch)
     plan = make_plan(suite, tasks, components, only=only, limit=limit, submissions=submissions)
     if not plan.specs:
         raise RuntimeUnavailable(
@@ -93,7 +100,7 @@ def evaluate(
             + "; ".join(f"{item.task}: {item.reason}" for item in plan.skipped)
         )
     result = execute(plan, components, observer, folder=folder, workers=workers)
-    return Evaluation(plan, result, problems)
+    return Evaluation(plan, result, problems, components.fallback)
 
 
 def grade(

@@ -21,12 +21,12 @@ from assay.api import UsageError
 from assay.api.files import DIRECTORY_FLAGS, open_directory, open_root, opened, remove_tree
 from assay.leases import UNFINISHED, USED, Lease, live_leases, locked, maker_of, used_name
 from assay.leftovers import DAY, Fate
-from assay.store import BLOBS, NOTES, TREES
+from assay.store import BLOBS, LOWERS, NOTES, TREES
 
 __all__ = ["Kept", "StoreLimits", "evict", "store_limits"]
 
 _DIGEST_NAME = re.compile("[0-9a-f]{64}")
-_TREES_NAME = re.compile(rf"{TREES}(-[0-9]+)?")
+_TREES_NAME = re.compile(rf"(?:{TREES}|{LOWERS})(-[0-9]+)?")
 _SIZE = re.compile(r"([0-9]{1,12})([KMGT]?)")
 _UNITS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
 _DISK_BLOCK = 512

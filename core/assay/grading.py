@@ -40,6 +40,7 @@ from assay.api.files import open_root, opened, read_file
 from assay.fixture_repository import REPOSITORY
 from assay.grading_trees import GradingTrees
 from assay.metering import unmetered
+from assay.redaction import Redactor
 from assay.services import Services
 from assay.surroundings import surroundings
 
@@ -84,6 +85,7 @@ class GradingContext:
     change_set: ChangeSet
     runtime: Runtime
     artifacts: Artifacts
+    redactor: Redactor
     sandbox: Sandbox
     trees: GradingTrees
     fixture_trees: GradingTrees

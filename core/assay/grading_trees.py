@@ -19,6 +19,7 @@ from assay.api import (
     Edits,
     EntryKind,
     FileWrite,
+    Frozen,
     Hasher,
     HostIds,
     Prepared,
@@ -59,6 +60,10 @@ class GradingTrees:
     def whole(self) -> tuple[TreeManifest, ChangeSet]:
         """Make the grading tree: what is in it, and what that changes in the fixture."""
         return self._make(_Variant())
+
+    def at_rest(self) -> Frozen:
+        """The grading tree, scanned again; no jail may hold it."""
+        return self._made[_Variant()].freeze(self.hasher)
 
     def of_trusted(self, prepared: Prepared) -> GradingTrees:
         """The same for a tree of which no candidate changed anything."""

@@ -28,13 +28,16 @@ from assay.api import (
     TrialSpec,
 )
 from assay.api.files import open_root, opened, read_file
+from assay.artifacts import ArtifactLimits
 from assay.baseline import BASELINE
 from assay.benchmark import BenchmarkTask
 from assay.fixture_repository import commit_date, repository_files
+from assay.fixtures import Source
 from assay.ledger import ArtifactFolder
 from assay.metering import MeteredSandbox
 from assay.plugins import Registry
 from assay.prepared import PreparedTask, TrialHost
+from assay.redaction import host_redactor
 from assay.reference import measured, reference_id
 from assay.revisions import task_digest
 from assay.store import Store, default_store_root
@@ -43,12 +46,21 @@ from assay.trial import run_trial
 
 __all__ = [
     "Components",
+    "Fallback",
     "WorkerFactory",
     "mountable",
     "open_components",
     "prepare_task",
     "reachable",
 ]
+
+
+@frozen
+class Fallback:
+    """The copier that was asked for, and why another one is used."""
+
+    asked: str
+    reason: str
 
 
 @frozen
@@ -60,6 +72,7 @@ class Components:
     copier: Copier
     sandbox: Sandbox
     store: Store
+    fallback: Fallback | None = None
 
 
 def open_components(
@@ -113,11 +126,12 @@ def prepare_task(
         spec.id: components.registry.grader(spec, "task.json", f"graders.{spec.id}")
         for spec in benchmark.task.graders
     }
+    source = Source(benchmark.id, benchmark.fixture, components.hasher)
     hidden = None if benchmark.hidden is None else _prepared(components, benchmark.hidden)
     trees = {name: _prepared(components, folder) for name, folder in benchmark.trees.items()}
     return PreparedTask(
         benchmark,
-        _prepared(components, benchmark.fixture),
+        components.copier.prepare(benchmark.fixture, source.manifest, components.store),
         hidden,
         _repository(components, benchmark) if benchmark.task.git else None,
         trees,
@@ -129,6 +143,7 @@ def prepare_task(
         runtime,
         {grader_id: grader for grader_id, (grader, _) in graders.items()},
         {grader_id: options for grader_id, (_, options) in graders.items()},
+        source,
     )
 
 
@@ -187,6 +202,8 @@ class WorkerFactory:
             store=components.store,
             scratch=self.scratch,
             artifacts=ArtifactFolder(self.artifacts),
+            redactor=host_redactor(),
+            limits=ArtifactLimits.of_run(len(self.candidates)),
         )
         prepared: dict[str, PreparedTask] = {}
 

@@ -161,6 +161,14 @@ class RunView:
                 prev = digest_bytes(body)
                 yield record
 
+    def trials(self) -> tuple[TrialRecord, ...]:
+        """What counts of each trial, its last record, in the order of results.
+
+        Raises what `records` raises.
+        """
+        last = {record.spec.key: record for record in self.records()}
+        return tuple(last[key] for key in sorted(last))
+
     @property
     def artifacts(self) -> ArtifactFolder:
         """Where the run's artifacts are."""

@@ -105,6 +105,7 @@ class TaskDocument:
     roots: tuple[str, ...] = ()
     version: int = 1
     retired: _Retired | None = None
+    artifacts: tuple[str, ...] = ()
 
 
 def parse_task(
@@ -193,6 +194,7 @@ def _with_paths(task: Task, document: TaskDocument) -> Task:
         services=checked("services", check_services, document.services, document.network, taken),
         caches=checked("caches", check_caches, document.caches),
         roots=checked("roots", import_roots, document.roots),
+        artifacts=checked("artifacts", protect_patterns, document.artifacts),
     )
 
 

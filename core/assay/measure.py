@@ -84,7 +84,7 @@ def _with_services(facts: Facts, context: GradingContext) -> Facts:
 def _kept(facts: Facts, context: GradingContext) -> dict[str, BlobRef]:
     kept: dict[str, bytes] = {}
     private = {
-        test.id: normalise(test.message_private)
+        test.id: normalise(context.redactor.text(test.message_private))
         for test in facts.tests
         if test.outcome is not TestOutcome.PASSED and test.message_private
     }
@@ -93,7 +93,7 @@ def _kept(facts: Facts, context: GradingContext) -> dict[str, BlobRef]:
     if facts.outcome is not None:
         for name, stream in (("stdout", facts.outcome.stdout), ("stderr", facts.outcome.stderr)):
             if stream.total:
-                kept[name] = normalise(stream.text()).encode("utf-8", "replace")
+                kept[name] = normalise(context.redactor.stream(stream)).encode("utf-8", "replace")
     return {name: context.artifacts.put(name, content) for name, content in kept.items()}
 
 

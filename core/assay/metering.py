@@ -17,12 +17,14 @@ from assay.api import (
     Finding,
     Hasher,
     JailSpec,
+    Mount,
     Outcome,
     Process,
     Runtime,
     Sandbox,
     Session,
     Store,
+    Support,
 )
 
 __all__ = ["MeteredSandbox", "unmetered"]
@@ -52,6 +54,10 @@ class MeteredSandbox:
     def runtime(self, spec: Mapping[str, Any], store: Store, hasher: Hasher) -> Runtime:
         """A runtime of the other one."""
         return self._sandbox.runtime(spec, store, hasher)
+
+    def mountable(self, mounts: tuple[Mount, ...]) -> Support:
+        """Whether the other one can mount them."""
+        return self._sandbox.mountable(mounts)
 
     def open(self, spec: JailSpec) -> Session:
         """A session of the other one whose commands are noted."""

@@ -59,16 +59,19 @@ def _run() -> dict[str, Any]:
         started=_COUNT,
     )
     document["properties"] |= {
+        "redaction": _closed(version=_TEXT, detector=_TEXT),
         "finished": _COUNT,
         "results_digest": _DIGEST,
         "milliseconds": {
             "type": "object",
             "additionalProperties": {"type": "object", "additionalProperties": _COUNT},
         },
+        "workspaces_on": _TEXT,
         "folders": _closed(reaped=_COUNT, created=_COUNT, removed=_COUNT),
         "evicted": _COUNT,
         "leaks": _TEXTS,
         "interrupted": {"type": "boolean"},
+        "copier_fallback": _closed(asked=_TEXT, reason=_TEXT),
     }
     return document
 
@@ -219,7 +222,9 @@ OUTPUT_SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
     "clean-output": _clean_output,
     "doctor-output": _doctor_output,
     "lint-output": _lint_output,
-    "lock-output": lambda: _document("lock-output", changed=_TEXTS, exit_code=_CODE),
+    "lock-output": lambda: _document(
+        "lock-output", changed=_TEXTS, published=_TEXTS, exit_code=_CODE
+    ),
     "new-output": lambda: _document("new-output", written=_TEXTS),
     "plugins-output": _plugins_output,
     "probe-output": _probe_output,

@@ -8,6 +8,7 @@ from typing import Any
 from attrs import frozen
 
 from assay.api import (
+    Artifacts,
     ChangeSet,
     Copier,
     CopyFailed,
@@ -21,10 +22,13 @@ from assay.api import (
     Store,
     TreeManifest,
 )
+from assay.artifacts import ArtifactLimits
 from assay.benchmark import BenchmarkTask
+from assay.fixtures import Source
 from assay.grading import GradingContext
 from assay.grading_trees import GradingTrees
 from assay.ledger import ArtifactFolder
+from assay.redaction import Redactor
 
 __all__ = ["PreparedTask", "TrialHost", "grading_context", "stored_path"]
 
@@ -43,6 +47,8 @@ class PreparedTask:
     runtime: Runtime
     graders: Mapping[str, Grader]
     options: Mapping[str, Any]
+    source: Source | None = None
+    """The fixture itself, as this process knows it; None to look at it anew each time."""
 
 
 @frozen
@@ -55,6 +61,8 @@ class TrialHost:
     store: Store
     scratch: str
     artifacts: ArtifactFolder
+    redactor: Redactor
+    limits: ArtifactLimits = ArtifactLimits()
 
 
 def grading_context(
@@ -64,6 +72,7 @@ def grading_context(
     changes: ChangeSet,
     tree: TreeManifest,
     grader: GraderSpec,
+    artifacts: Artifacts,
     *,
     probing: bool,
 ) -> GradingContext:
@@ -77,7 +86,8 @@ def grading_context(
         hidden=hidden,
         change_set=changes,
         runtime=task.runtime,
-        artifacts=host.artifacts,
+        artifacts=artifacts,
+        redactor=host.redactor,
         sandbox=host.sandbox,
         trees=trees,
         fixture_trees=trees.of_trusted(task.prepared),

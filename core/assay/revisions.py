@@ -22,8 +22,14 @@ __all__ = ["task_digest", "task_document"]
 def task_document(task: Task) -> dict[str, Any]:
     """The manifest as plain JSON data with every default filled in.
 
-    Without title, version and retired; loading it again gives the same task.
+    Keys that were added later are there only if they say something. Without title, version and
+    retired; loading it again gives the same task.
     """
+    later = {
+        "artifacts": list(task.artifacts),
+        "services": [_service(item) for item in task.services],
+        "caches": list(task.caches),
+    }
     return {
         "schema": 1,
         "id": task.id,
@@ -45,9 +51,7 @@ def task_document(task: Task) -> dict[str, Any]:
         "clock": task.clock,
         "git": dict(task.git),
         "roots": list(task.roots),
-        # Later than the others: a task that has none keeps its digest.
-        **({"services": [_service(item) for item in task.services]} if task.services else {}),
-        **({"caches": list(task.caches)} if task.caches else {}),
+        **{key: value for key, value in later.items() if value},
     }
 
 

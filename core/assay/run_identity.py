@@ -1,4 +1,4 @@
-"""Everything of this host that may change a run's results, written into its report."""
+"""Everything of this host and of a plan that may change a run's results, as plain JSON data."""
 
 from __future__ import annotations
 
@@ -8,12 +8,28 @@ from assay.canonical import digest_json
 from assay.host import Components
 from assay.identity import environment, environment_digest
 from assay.plan import Plan
+from assay.redaction import Redactor
 
 __all__ = ["run_identity"]
 
 
-def run_identity(plan: Plan, components: Components) -> dict[str, Any]:
-    """Everything of this host that may change a result; equal for equal hosts."""
+def run_identity(plan: Plan, components: Components, redactor: Redactor) -> dict[str, Any]:
+    """Digests of what is graded and of the environment; equal for equal hosts."""
+    found: dict[str, Any] = redactor.data(_environment(plan, components))
+    tasks = {task_id: plan.revisions[task_id] for task_id in sorted(plan.tasks)}
+    return {
+        "revisions": {
+            "task": digest_json({task_id: pins.task for task_id, pins in tasks.items()}),
+            "fixture": digest_json(
+                {task_id: pins.fixture.digest for task_id, pins in tasks.items()}
+            ),
+            "environment": environment_digest(found),
+        },
+        "environment": found,
+    }
+
+
+def _environment(plan: Plan, components: Components) -> dict[str, Any]:
     used = {
         ("assay.sandboxes", components.sandbox.name),
         ("assay.hashers", components.hasher.contract),
@@ -24,7 +40,7 @@ def run_identity(plan: Plan, components: Components) -> dict[str, Any]:
         ),
     }
     capabilities = components.sandbox.capabilities()
-    found = environment(
+    return environment(
         [components.registry.find(group, name) for group, name in sorted(used)],
         {
             "sandbox": {
@@ -44,17 +60,6 @@ def run_identity(plan: Plan, components: Components) -> dict[str, Any]:
             },
         },
     )
-    tasks = {task_id: plan.revisions[task_id] for task_id in sorted(plan.tasks)}
-    return {
-        "revisions": {
-            "task": digest_json({task_id: pins.task for task_id, pins in tasks.items()}),
-            "fixture": digest_json(
-                {task_id: pins.fixture.digest for task_id, pins in tasks.items()}
-            ),
-            "environment": environment_digest(found),
-        },
-        "environment": found,
-    }
 
 
 def _trees(plan: Plan, task_id: str) -> dict[str, Any]:

@@ -24,16 +24,18 @@ from assay.api import (
     VerdictStatus,
 )
 from assay.baseline import BASELINE
-from assay.eviction import StoreLimits, evict, store_limits
+from assay.eviction import store_limits
 from assay.host import Components, WorkerFactory
 from assay.interruption import Interruption, interruptible
 from assay.ledger import ARTIFACTS, REPORT, RUN, Ledger, create_run_folder, write_json
-from assay.leftovers import Fate, sweep
+from assay.placement import need_of
 from assay.plan import Plan
+from assay.rechecks import recheck
+from assay.redaction import host_redactor
 from assay.reference import References, reference_runs, references_json, under_references
 from assay.results import build_report, results_digest
 from assay.run_identity import run_identity
-from assay.scratch import run_folders, scratch_places
+from assay.scratch import run_folders
 
 __all__ = ["Observer", "RunResult", "baseline_spec", "execute"]
 
@@ -86,22 +88,31 @@ def _execute(
     limits = store_limits()
     create_run_folder(folder)
     started = time.time()
-    identity = run_identity(plan, components)
+    redactor = host_redactor()
+    identity = run_identity(plan, components, redactor)
     about = {
         "schema": "assay-run-1",
         "suite": plan.header.id,
         "subject": {"kind": "submission" if plan.submitted else "calibration"},
         "tasks": sorted(plan.tasks),
-        "skipped": [{"task": item.task, "reason": item.reason} for item in plan.skipped],
+        "skipped": [
+            {"task": item.task, "reason": redactor.message(item.reason)} for item in plan.skipped
+        ],
         "executor": executor,
         "workers": workers,
         "copier": components.copier.name,
         "identity": identity,
+        "redaction": redactor.about(),
         "started": int(started),
     }
+    if components.fallback is not None:
+        about["copier_fallback"] = {
+            "asked": components.fallback.asked,
+            "reason": components.fallback.reason,
+        }
     write_json(folder, RUN, about)
-    reaped, evicted = _reap(components, limits)
-    with run_folders(components) as folders, Ledger(folder) as ledger:
+    need = need_of((task.fixture for task in plan.tasks.values()), workers)
+    with run_folders(components, need, limits) as folders, Ledger(folder) as ledger:
         factory = WorkerFactory(
             tasks=plan.tasks,
             candidates=plan.candidates,
@@ -136,9 +147,12 @@ def _execute(
             records = _trials(plan, pool, unsound, references, ledger, observer, diagnostic)
             for record in records:
                 folders.count(record)
+            probes = [*baseline.values()]
+            for late in recheck(plan, records, probes, components.hasher):
+                records = _replaced(records, ledger.append(late))
         finally:
             pool.close()
-    report = build_report(plan, records, baseline, identity)
+    report = redactor.names(build_report(plan, records, baseline, identity))
     write_json(folder, REPORT, report)
     write_json(
         folder,
@@ -154,28 +168,15 @@ def _execute(
                 }
                 for record in records
             },
-            "folders": {
-                "reaped": reaped,
-                "created": folders.created,
-                "removed": folders.removed,
-            },
-            "evicted": evicted,
-            "leaks": list(folders.leaks),
+            **folders.told(),
             "interrupted": interruption.number is not None,
         },
     )
     return RunResult(folder, report, records, interruption.number, folders.leaks)
 
 
-def _reap(components: Components, limits: StoreLimits) -> tuple[int, int]:
-    """Remove what killed runs left, and what the store no longer needs; how many of each."""
-    root = components.store.root
-    found = sweep(scratch_places(root))
-    kept = evict(root, limits)
-    return (
-        sum(item.fate is Fate.REMOVED for item in found),
-        sum(item.fate is Fate.REMOVED for item in kept),
-    )
+def _replaced(records: tuple[TrialRecord, ...], late: TrialRecord) -> tuple[TrialRecord, ...]:
+    return tuple(late if record.spec == late.spec else record for record in records)
 
 
 def _first(plan: Plan) -> dict[str, TrialSpec]:
@@ -244,6 +245,7 @@ def _ungraded(spec: TrialSpec, probe: TrialRecord) -> TrialRecord:
         verdict,
         source_before=probe.source_before,
         source_after=probe.source_after,
+        source_check=probe.source_check,
         leaks=probe.leaks,
         workspace_removed=probe.workspace_removed,
         error=probe.error,

@@ -2,6 +2,7 @@
 
     STORE/
         trees/DIGEST/       read-only trees (`trees-GID` when a jail's group must read them)
+        lowers/DIGEST/      the same as a jail's user would have copied them (`lowers-UID`)
         blobs/DIGEST        byte strings
         notes/DIGEST        which tree was made from what; hints, checked by whoever reads them
         leases/ used/ lock  what is in use and when it was: see `assay.leases`
@@ -25,6 +26,7 @@ from pathlib import Path
 
 from assay.api import (
     BlobRef,
+    CopyFailed,
     CopyMismatch,
     Digest,
     Hasher,
@@ -36,6 +38,7 @@ from assay.api import (
     Unavailable,
 )
 from assay.api.copies import Layout, copy_tree
+from assay.api.digests import content_digest, hexadecimal
 from assay.api.files import (
     copy_fault,
     open_directory,
@@ -48,9 +51,10 @@ from assay.api.files import (
 from assay.api.places import default_store_root
 from assay.leases import LEASES, USED, Lease
 
-__all__ = ["BLOBS", "NOTES", "TREES", "Store", "default_store_root", "tree_bytes"]
+__all__ = ["BLOBS", "LOWERS", "NOTES", "TREES", "Store", "default_store_root", "tree_bytes"]
 
 TREES = "trees"
+LOWERS = "lowers"
 BLOBS = "blobs"
 NOTES = "notes"
 
@@ -74,11 +78,14 @@ class Store:
         # A mode of 0711 lets a jail's user pass through to a tree whose name it was given.
         self._passage = 0o711 if foreign else 0o700
         self._layout = Layout(0o550, 0o440, 0o550, gid=foreign.gid if foreign else -1)
-        self._verified: set[TreeRef] = set()
+        owner = (foreign.uid, foreign.gid) if foreign else (-1, -1)
+        self._lower_layout = Layout(0o755, 0o644, 0o755, *owner)
+        self._verified: set[tuple[Path, TreeRef]] = set()
         self._lock = threading.Lock()
         trees = f"{TREES}-{foreign.gid}" if foreign else TREES
+        lowers = f"{LOWERS}-{foreign.uid}" if foreign else LOWERS
         try:
-            for folder in (root, root / trees, root / BLOBS, root / NOTES):
+            for folder in (root, root / trees, root / lowers, root / BLOBS, root / NOTES):
                 _own_folder(folder, self._passage)
             for folder in (root / LEASES, root / USED):
                 _own_folder(folder, 0o700)
@@ -89,6 +96,7 @@ class Store:
                 f"store folder can't be used: {problem}; set ASSAY_STORE to another one"
             ) from None
         self._trees = root / trees
+        self._lowers = root / lowers
         self._blobs = root / BLOBS
         self._notes = root / NOTES
         self.close = weakref.finalize(self, self._lease.close)
@@ -104,38 +112,58 @@ class Store:
 
         Raises CopyMismatch, NoSpace, CopyFailed; then nothing was added.
         """
+        if self.tree(manifest.ref) is None:
+            self._put(self._trees, root_fd, manifest, self._layout)
+        return manifest.ref
+
+    def tree(self, ref: TreeRef) -> str | None:
+        """Host path of a stored tree, or None; verified once by each store object."""
+        return self._found(self._trees, ref)
+
+    def lower(self, manifest: TreeManifest) -> str:
+        """A stored tree as a jail's user would have copied it, made at first use; its host path.
+
+        Raises CopyFailed when the tree is not stored, CopyMismatch, NoSpace.
+        """
+        if (found := self._found(self._lowers, manifest.ref)) is not None:
+            return found
+        if (tree := self.tree(manifest.ref)) is None:
+            raise CopyFailed("the tree is not in the store")
+        with opened(open_root(tree)) as source:
+            self._put(self._lowers, source, manifest, self._lower_layout)
+        return str(self._lowers / self._name(manifest.ref))
+
+    def _put(self, folder: Path, source: int, manifest: TreeManifest, layout: Layout) -> None:
         name = self._name(manifest.ref)
-        if self.tree(manifest.ref) is not None:
-            return manifest.ref
-        with opened(open_root(self._trees)) as trees:
+        key = f"{folder.name}/{name}"
+        with opened(open_root(folder)) as trees:
             unfinished = self._lease.unfinished()
             try:
                 os.mkdir(unfinished, 0o700, dir_fd=trees)
                 with opened(open_directory(trees, unfinished)) as target:
-                    copy_tree(root_fd, target, manifest.entries, self._layout)
+                    content = content_digest(self._hasher)
+                    copy_tree(source, target, manifest.entries, layout, content)
                     if self._digest(target) != manifest.ref:
                         raise CopyMismatch("stored tree is not equal to its manifest")
-                self._lease.hold(self._key(name))
+                self._lease.hold(key)
                 _publish(trees, unfinished, name)
             except OSError as error:
                 raise copy_fault(error, "tree could not be stored") from None
             finally:
                 with suppress(FileNotFoundError):
                     remove_tree(trees, unfinished)
-        self._lease.used(self._key(name), tree_bytes(manifest))
-        self._verified.add(manifest.ref)
-        return manifest.ref
+        self._lease.used(key, tree_bytes(manifest))
+        self._verified.add((folder, manifest.ref))
 
-    def tree(self, ref: TreeRef) -> str | None:
-        """Host path of a stored tree, or None; verified once by each store object."""
+    def _found(self, folder: Path, ref: TreeRef) -> str | None:
         name = self._name(ref)
         with self._lock:
-            if ref not in self._verified:
-                if not self._sound(name, ref):
+            if (folder, ref) not in self._verified:
+                if not self._sound(folder, name, ref):
                     return None
-                self._lease.used(self._key(name))
-            self._verified.add(ref)
-        path = self._trees / name
+                self._lease.used(f"{folder.name}/{name}")
+            self._verified.add((folder, ref))
+        path = folder / name
         return str(path) if path.is_dir() else None
 
     def add_blob(self, content: bytes) -> BlobRef:
@@ -149,7 +177,7 @@ class Store:
 
     def blob(self, ref: BlobRef) -> bytes | None:
         """A kept byte string, or None when it is absent or no longer what it was."""
-        name = _hexadecimal(ref.digest)
+        name = hexadecimal(ref.digest)
         with opened(open_root(self._blobs)) as blobs:
             try:
                 content = read_file(blobs, RelPath(name), ref.size)
@@ -162,18 +190,19 @@ class Store:
 
     def note(self, key: Digest, ref: TreeRef) -> None:
         """Remember a tree under a key of the caller's; raises NoSpace or CopyFailed."""
-        self._write(self._notes, _hexadecimal(key), self._name(ref).encode("ascii"))
+        self._name(ref)
+        self._write(self._notes, hexadecimal(key), ref.digest.encode("ascii"))
 
     def noted(self, key: Digest) -> TreeRef | None:
         """The tree noted under a key, or None. A hint: the caller must check the tree."""
         with opened(open_root(self._notes)) as notes:
             try:
-                content = read_file(notes, RelPath(_hexadecimal(key)), _NOTE_BYTES)
-                digest = Digest("sha256:" + content.decode("ascii", "replace"))
-                _hexadecimal(digest)
+                content = read_file(notes, RelPath(hexadecimal(key)), _NOTE_BYTES)
+                digest = Digest(content.decode("ascii", "replace"))
+                hexadecimal(digest)
             except (OSError, InvalidInput):
                 return None
-            _touch(notes, _hexadecimal(key))
+            _touch(notes, hexadecimal(key))
         return TreeRef(self._hasher.contract, digest)
 
     def _write(self, folder: Path, name: str, content: bytes) -> None:
@@ -188,26 +217,23 @@ class Store:
                     os.unlink(unfinished, dir_fd=directory)
                 raise copy_fault(error, "content could not be stored") from None
 
-    def _key(self, name: str) -> str:
-        return f"{self._trees.name}/{name}"
-
     def _name(self, ref: TreeRef) -> str:
         if ref.contract != self._hasher.contract:
             raise InvalidInput("store: the tree is of another contract than the store's hasher")
-        return _hexadecimal(ref.digest)
+        return hexadecimal(ref.digest)
 
     def _digest(self, root: int) -> TreeRef | None:
         manifest = self._hasher.scan(root).manifest
         return manifest.ref if manifest else None
 
-    def _sound(self, name: str, ref: TreeRef) -> bool:
+    def _sound(self, folder: Path, name: str, ref: TreeRef) -> bool:
         """Whether the tree is there and is what its name says; removed if it is not."""
-        with opened(open_root(self._trees)) as trees:
+        with opened(open_root(folder)) as trees:
             if not _is_there(trees, name):
                 return False
             try:
                 # Before it is looked at, so that it can't be evicted after that.
-                self._lease.hold(self._key(name))
+                self._lease.hold(f"{folder.name}/{name}")
             except OSError as error:
                 raise copy_fault(error, "stored tree can't be taken into use") from None
             try:
@@ -268,10 +294,3 @@ def _publish(trees: int, unfinished: str, name: str) -> None:
     except OSError as error:
         if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
             raise
-
-
-def _hexadecimal(digest: Digest) -> str:
-    text = digest.removeprefix("sha256:")
-    if len(text) != 64 or set(text) - set("0123456789abcdef"):
-        raise InvalidInput("store: not a digest")
-    return text

@@ -8,7 +8,7 @@ from typing import Any
 from attrs import field, frozen
 
 from assay.api.paths import is_slug
-from assay.api.tasks import SuiteHeader, TaskPins
+from assay.api.tasks import SuiteHeader, TaskChange, TaskPins
 from assay.api.trees import TreeRef
 from assay.api.trust import Trust
 from assay.manifests import MAX_MANIFEST_BYTES, check_version
@@ -16,7 +16,9 @@ from assay.policies import check_runtime, digest_text, slug_text
 from assay.strict_json import load
 from assay.structuring import FieldError, checked, structure
 
-__all__ = ["SuiteDocument", "parse_suite"]
+__all__ = ["SuiteDocument", "check_why", "parse_suite"]
+
+MAX_WHY = 500
 
 
 @frozen
@@ -32,12 +34,24 @@ class _Pins:
     hidden: str | None = None
     contract: str = "assay-tree-v1"
     trees: Mapping[str, str] = field(factory=dict)
+    version: int = 1
 
 
 @frozen
 class _PluginPin:
     version: str
     digest: str
+
+
+@frozen
+class _Change:
+    task: str
+    version: int
+    before: str
+    after: str | None
+    intent: str
+    grading: str
+    comparable: bool
 
 
 @frozen
@@ -51,6 +65,7 @@ class SuiteDocument:
     runtime: Mapping[str, Any] = field(factory=dict)
     plugins: Mapping[str, _PluginPin] = field(factory=dict)
     tasks: Mapping[str, _Pins] = field(factory=dict)
+    changes: tuple[_Change, ...] = ()
 
 
 def parse_suite(data: bytes, file: str = "suite.json") -> SuiteHeader:
@@ -75,6 +90,7 @@ def _suite(document: SuiteDocument) -> SuiteHeader:
         runtime=checked("runtime", check_runtime, document.runtime),
         plugins=checked("plugins", _plugin_pins, document.plugins),
         tasks={task: checked("tasks", _task_pins, task, pins[task]) for task in sorted(pins)},
+        changes=checked("changes", _changes, document.changes),
     )
 
 
@@ -104,11 +120,42 @@ def _pin_digests(pins: _Pins) -> TaskPins:
         if hidden is None
         else TreeRef(pins.contract, checked("hidden", digest_text, hidden)),
         task=checked("task", digest_text, pins.task),
+        version=checked("version", _version, pins.version),
         trees={
             name: checked("trees", checked, name, digest_text, digest)
             for name, digest in sorted(pins.trees.items())
         },
     )
+
+
+def _changes(changes: tuple[_Change, ...]) -> tuple[TaskChange, ...]:
+    return tuple(checked(index, _change, change) for index, change in enumerate(changes))
+
+
+def _change(change: _Change) -> TaskChange:
+    after = change.after
+    return TaskChange(
+        task=checked("task", slug_text, change.task),
+        version=checked("version", _version, change.version),
+        before=checked("before", digest_text, change.before),
+        after=None if after is None else checked("after", digest_text, after),
+        intent=checked("intent", check_why, change.intent),
+        grading=checked("grading", check_why, change.grading),
+        comparable=change.comparable,
+    )
+
+
+def check_why(text: str) -> str:
+    """One line that says something; raises FieldError."""
+    if not text.strip() or len(text) > MAX_WHY or not text.isprintable():
+        raise FieldError(f"must be one line of 1 to {MAX_WHY} characters")
+    return text
+
+
+def _version(version: int) -> int:
+    if version < 1:
+        raise FieldError("must be at least 1")
+    return version
 
 
 def _plugin_pins(pins: Mapping[str, _PluginPin]) -> Mapping[str, Any]:

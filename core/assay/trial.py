@@ -8,13 +8,12 @@ jails are closed, the source is digested again, the workspace is removed.
 from __future__ import annotations
 
 import os
-import time
-from functools import partial
+
+from attrs import evolve
 
 from assay.api import (
     Candidate,
     CandidateMalformed,
-    CleanupFailed,
     Contaminated,
     Digest,
     Edits,
@@ -22,21 +21,22 @@ from assay.api import (
     Reason,
     RelPath,
     RevisionMismatch,
-    StageStatus,
     TrialRecord,
     TrialSpec,
     Workspace,
 )
 from assay.api.changes import compare, edited_manifest
 from assay.api.files import open_root, read_file
+from assay.artifacts import GraderArtifacts, TrialArtifacts, export
 from assay.baseline import baseline_verdict
 from assay.boundary import judge, permitted_edits
 from assay.candidates import edits as read_edits
 from assay.claims import check as check_claims
 from assay.decide import decide
-from assay.draft import Draft, grader_timing, trees_timing, usage
-from assay.fixtures import UNREADABLE, SourceGuard, leave
+from assay.draft import Draft, grader_timing, trees_timing
+from assay.fixtures import UNREADABLE, SourceGuard
 from assay.grading_trees import GradingTrees
+from assay.leaving import leave_trial
 from assay.measure import measure
 from assay.prepared import PreparedTask, TrialHost, grading_context, stored_path
 
@@ -54,13 +54,15 @@ def run_trial(
     draft = Draft(spec)
     guard: SourceGuard | None = None
     workspace: list[Workspace] = []
+    artifacts = TrialArtifacts(host.artifacts, host.redactor, host.limits)
     try:
         with draft.stage("source"), draft.timed(trees_timing("hash")):
             guard = _guard(host, task, spec)
             draft.source_before = guard.before
+            draft.source_check = guard.source_check
             if task.revision != spec.task_digest:
                 raise RevisionMismatch(f"task {spec.task}: changed after the run was planned")
-        _measure_all(host, task, candidate, draft, workspace)
+        _measure_all(host, task, candidate, draft, workspace, artifacts)
     except CandidateMalformed as error:
         draft.rejected |= {error.reason}
         draft.error = error.rule
@@ -70,14 +72,14 @@ def run_trial(
     except Exception as error:
         draft.blame(error)
     finally:
-        _leave(draft, guard, workspace)
-    return _record(host, task, draft, candidate)
+        leave_trial(draft, guard, workspace)
+    return host.redactor.record(_record(host, task, draft, candidate, artifacts))
 
 
 def _guard(host: TrialHost, task: PreparedTask, spec: TrialSpec) -> SourceGuard:
     """The source as the plan found it; raises Contaminated when it is another one by now."""
     try:
-        guard = SourceGuard(spec.task, task.benchmark.fixture, host.hasher)
+        guard = SourceGuard(spec.task, task.benchmark.fixture, host.hasher, task.source)
     except (InvalidInput, OSError) as error:
         raise Contaminated(spec.task, spec.fixture_digest, UNREADABLE) from error
     if guard.before != spec.fixture_digest:
@@ -91,6 +93,7 @@ def _measure_all(
     candidate: Candidate | None,
     draft: Draft,
     opened: list[Workspace],
+    artifacts: TrialArtifacts,
 ) -> None:
     base = task.prepared.manifest
     with draft.stage("candidate"):
@@ -113,11 +116,15 @@ def _measure_all(
         expected, changes = trees.whole()
     with draft.stage("grading"):
         for grader in task.benchmark.task.graders:
+            put = GraderArtifacts(artifacts, grader.id)
             context = grading_context(
-                host, task, trees, changes, expected, grader, probing=candidate is None
+                host, task, trees, changes, expected, grader, put, probing=candidate is None
             )
             with draft.timed(grader_timing(grader.id)):
-                draft.facts += (measure(task.graders[grader.id], context),)
+                facts = measure(task.graders[grader.id], context)
+            draft.facts += (evolve(facts, artifacts=artifacts.kept(facts.artifacts)),)
+        if task.benchmark.task.artifacts:
+            export(trees.at_rest(), task.benchmark.task.artifacts, artifacts)
     if candidate is not None:
         with draft.stage("claims"):
             draft.claims = check_claims(task.benchmark.task, candidate, draft.facts)
@@ -140,43 +147,12 @@ def _is_binary(wish: Edits, path: RelPath) -> bool:
     return write is not None and b"\0" in write.content
 
 
-def _leave(draft: Draft, guard: SourceGuard | None, opened: list[Workspace]) -> None:
-    """Check the source, remove the workspaces; each step runs whatever the others raised."""
-    draft.stages["leave"] = StageStatus.PASSED
-    draft.workspaces = len(opened)
-    draft.usage = usage(draft.facts, opened)
-    started = time.monotonic()
-    removals = [partial(_remove, draft, workspace) for workspace in opened]
-    try:
-        leave((partial(_check_source, draft, guard), *removals), None)
-    finally:
-        draft.timings["leave"] = time.monotonic() - started
-
-
-def _check_source(draft: Draft, guard: SourceGuard | None) -> None:
-    if guard is None:
-        return
-    try:
-        with draft.timed(trees_timing("hash")):
-            draft.source_after = guard.check()
-    except Contaminated as error:
-        draft.stages["leave"] = StageStatus.FAILED
-        draft.source_after = Digest(error.after)
-        draft.error = ""
-        draft.fail(Reason.SOURCE_CONTAMINATED, error)
-
-
-def _remove(draft: Draft, workspace: Workspace) -> None:
-    try:
-        with draft.timed(trees_timing("remove")):
-            workspace.close()
-    except CleanupFailed as error:
-        draft.stages["leave"] = StageStatus.FAILED
-        draft.leaks += (error.temp_id,)
-
-
 def _record(
-    host: TrialHost, task: PreparedTask, draft: Draft, candidate: Candidate | None
+    host: TrialHost,
+    task: PreparedTask,
+    draft: Draft,
+    candidate: Candidate | None,
+    artifacts: TrialArtifacts,
 ) -> TrialRecord:
     if candidate is None:
         verdict = baseline_verdict(task.benchmark.task, draft)
@@ -200,6 +176,8 @@ def _record(
         claims=draft.claims,
         source_before=draft.source_before,
         source_after=draft.source_after,
+        source_check=draft.source_check,
+        touched=draft.touched,
         workspace_removed=not draft.leaks,
         leaks=draft.leaks,
         workspaces=draft.workspaces,
@@ -207,4 +185,5 @@ def _record(
         timings=draft.timings,
         error=draft.error,
         retryable=draft.retryable,
+        artifacts=artifacts.notes(),
     )

@@ -136,7 +136,9 @@ def launch(plan: LaunchPlan, layout: Layout, limits: Limits, room: int, *, loopb
 
     `room`: bytes that its file systems in memory can hold.
     """
-    started = SPARES.take(plan, limits, room) or start_waiting(plan, limits, room)
+    # One that was started ahead has not inherited what this jail's mounts come from.
+    spare = None if layout.descriptors else SPARES.take(plan, limits, room)
+    started = spare or start_waiting(plan, limits, room, layout.descriptors)
     try:
         argv = [*(PYTHON_INIT if plan.init.script else (COMPILED_INIT,)), str(started.inherited)]
         config = configuration(
@@ -164,7 +166,7 @@ def read_mounts(plan: LaunchPlan, layout: Layout) -> bytes:
     config = configuration(plan, layout, argv, {}, None, loopback=False)
     answer = os.memfd_create("assay-mounts")
     try:
-        problem = _run(plan, config, answer)
+        problem = _run(plan, config, layout.descriptors, answer)
         if problem is not None:
             raise SandboxFailed(problem.layer)
         return os.pread(answer, os.fstat(answer).st_size, 0)
@@ -172,8 +174,10 @@ def read_mounts(plan: LaunchPlan, layout: Layout) -> bytes:
         os.close(answer)
 
 
-def _run(plan: LaunchPlan, config: bytes, stdout: int) -> LogReading | None:
-    nsjail = start_nsjail(plan.mount_interface, stdout=stdout)
+def _run(
+    plan: LaunchPlan, config: bytes, descriptors: tuple[int, ...], stdout: int
+) -> LogReading | None:
+    nsjail = start_nsjail(plan.mount_interface, descriptors, stdout=stdout)
     try:
         nsjail.configure(config)
         if not nsjail.wait(START_SECONDS):

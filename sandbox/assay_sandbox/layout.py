@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import os
 import posixpath
-import stat
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -19,10 +18,25 @@ from assay.api import JailSpec, Mount, MountKind, SandboxFailed
 from assay_sandbox.disk import Held
 from assay_sandbox.inits import Init
 from assay_sandbox.profiles import PROFILES
-from assay_sandbox.tables import read_table, rows
+from assay_sandbox.sources import (
+    capacity,
+    check_capacity,
+    checked_source,
+    inside,
+    is_folder,
+    layers,
+)
 from assay_sandbox.textproto import Message
 
-__all__ = ["Expected", "Layout", "disk_bound", "layout_of", "memory_room", "system_layout"]
+__all__ = [
+    "Expected",
+    "Layout",
+    "disk_bound",
+    "layout_of",
+    "layout_with",
+    "memory_room",
+    "system_layout",
+]
 
 INIT_PATH = "/.assay/init.py"
 RESERVED = ("/bin", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/sbin", "/usr")
@@ -34,6 +48,7 @@ ROOT_NAMES = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/alternatives")
 DEVICES = ("null", "zero", "full", "random", "urandom")
 INSIDE_ID = 1000
+ON_DISK = (MountKind.TREE, MountKind.OVERLAY)
 ETC = {
     "passwd": f"jail:x:{INSIDE_ID}:{INSIDE_ID}:jail:/tmp/home:/bin/sh\n",
     "group": f"jail:x:{INSIDE_ID}:\n",
@@ -50,20 +65,27 @@ class Expected:
     dst: str
     writable: bool = False
     devices: bool = False
+    kind: str = ""
+    """The file system's type, where it matters."""
 
 
 @frozen
 class Layout:
-    """Mounts as nsjail reads them, in order, and what the finished jail must show."""
+    """Mounts as nsjail reads them, in order, and what the finished jail must show.
+
+    `descriptors` are those of this process that nsjail needs for its mounts; no jail gets them.
+    """
 
     mounts: tuple[Message, ...]
     expected: tuple[Expected, ...]
+    descriptors: tuple[int, ...] = ()
 
 
 class _Builder:
     def __init__(self) -> None:
         self.mounts: list[Message] = []
         self.expected: list[Expected] = []
+        self.descriptors: list[int] = []
 
     def bind(self, src: str, dst: str, *, writable: bool = False, device: bool = False) -> None:
         message = Message()
@@ -74,6 +96,20 @@ class _Builder:
         message.flag("nosuid", True)
         message.flag("noexec" if device else "nodev", True)
         self._add(message, Expected(dst, writable or device, device))
+
+    def held(self, descriptor: int, dst: str, *, writable: bool) -> None:
+        self.descriptors.append(descriptor)
+        self.bind(f"/proc/self/fd/{descriptor}", dst, writable=writable)
+
+    def overlay(self, dst: str, options: str, *, writable: bool) -> None:
+        message = Message()
+        message.text("dst", dst)
+        message.text("fstype", "overlay")
+        message.text("options", options)
+        message.flag("rw", writable)
+        message.flag("nosuid", True)
+        message.flag("nodev", True)
+        self._add(message, Expected(dst, writable, kind="overlay"))
 
     def link(self, target: str, dst: str) -> None:
         message = Message()
@@ -143,24 +179,41 @@ def layout_of(spec: JailSpec, init: Init) -> Layout:
     for mount in mounts:
         if mount.writable and mount.kind is not MountKind.TMPFS and not rules.writable_mounts:
             raise SandboxFailed("mounts", f"profile {spec.profile.value} has no writable mounts")
+        check_capacity(mount, rules.disk)
         _mount(builder, mount, rules.inodes)
-    return Layout(tuple(builder.mounts), tuple(builder.expected))
+    return Layout(tuple(builder.mounts), tuple(builder.expected), tuple(builder.descriptors))
+
+
+def layout_with(mounts: tuple[Mount, ...]) -> Layout:
+    """The read-only system and these mounts, to see whether they work."""
+    system = system_layout()
+    builder = _Builder()
+    builder.mounts += system.mounts
+    builder.expected += system.expected
+    _check_places(mounts)
+    for mount in mounts:
+        _mount(builder, mount, 1)
+    return Layout(tuple(builder.mounts), tuple(builder.expected), tuple(builder.descriptors))
 
 
 def memory_room(spec: JailSpec) -> int:
     """Bytes that the jail's file systems in memory can hold."""
     rules = PROFILES[spec.profile]
     mounts = (*spec.runtime.mounts, *spec.mounts)
-    sizes = (mount.size for mount in mounts if mount.kind is MountKind.TMPFS)
+    sizes = [mount.size for mount in mounts if mount.kind is MountKind.TMPFS]
+    sizes += [capacity(mount) for mount in mounts if mount.writable and mount.descriptor >= 0]
     return spec.limits.tmp + rules.shared_memory + sum(sizes)
 
 
 def disk_bound(spec: JailSpec) -> tuple[tuple[str, ...], Held]:
     """The jail's writable trees on the host's disk, and what they may hold together."""
     rules = PROFILES[spec.profile]
-    trees = [mount for mount in spec.mounts if mount.writable and mount.kind is MountKind.TREE]
-    size = sum(mount.size or rules.disk for mount in trees)
-    return tuple(mount.source for mount in trees), Held(size, rules.disk_entries)
+    places = {
+        mount.upper if mount.kind is MountKind.OVERLAY else mount.source: mount.size or rules.disk
+        for mount in spec.mounts
+        if mount.writable and mount.kind in ON_DISK and mount.descriptor < 0
+    }
+    return tuple(places), Held(sum(places.values()), rules.disk_entries)
 
 
 def _system(builder: _Builder) -> None:
@@ -214,19 +267,15 @@ def _check_places(mounts: Iterable[Mount]) -> None:
         dst = mount.dst
         if not dst.startswith("/") or dst == "/" or posixpath.normpath(dst) != dst:
             raise SandboxFailed("mounts", "a mount's place must be a normal absolute path")
-        if any(_inside(dst, reserved) for reserved in (*RESERVED, INIT_PATH)):
+        if any(inside(dst, reserved) for reserved in (*RESERVED, INIT_PATH)):
             raise SandboxFailed("mounts", "a mount's place lies in the system")
         for other in seen:
-            clash = _inside(dst, other.dst) and other.kind is not MountKind.TMPFS
-            if clash or _inside(other.dst, dst):
+            clash = inside(dst, other.dst) and other.kind is not MountKind.TMPFS
+            if clash or inside(other.dst, dst):
                 raise SandboxFailed("mounts", "a mount lies inside another one")
-        if _inside("/tmp", dst):
+        if inside("/tmp", dst):
             raise SandboxFailed("mounts", "a mount hides /tmp")
         seen.append(mount)
-
-
-def _inside(path: str, directory: str) -> bool:
-    return path == directory or path.startswith(directory.rstrip("/") + "/")
 
 
 def _mount(builder: _Builder, mount: Mount, inodes: int) -> None:
@@ -234,6 +283,12 @@ def _mount(builder: _Builder, mount: Mount, inodes: int) -> None:
         if mount.size <= 0:
             raise SandboxFailed("mounts", "a tmpfs needs a size")
         builder.tmpfs(mount.dst, mount.size, inodes, writable=mount.writable)
+    elif mount.kind is MountKind.OVERLAY:
+        builder.overlay(mount.dst, layers(mount), writable=mount.writable)
+    elif mount.descriptor >= 0:
+        if mount.kind is not MountKind.TREE or mount.source or not is_folder(mount.descriptor):
+            raise SandboxFailed("mounts", "a descriptor stands for a folder without a source")
+        builder.held(mount.descriptor, mount.dst, writable=mount.writable)
     elif mount.content is not None:
         if mount.kind is not MountKind.FILE or mount.source or mount.writable:
             raise SandboxFailed("mounts", "content belongs to a read-only file without a source")
@@ -243,35 +298,3 @@ def _mount(builder: _Builder, mount: Mount, inodes: int) -> None:
     else:
         source = checked_source(mount.source, directory=mount.kind is MountKind.TREE)
         builder.bind(source, mount.dst, writable=mount.writable)
-
-
-def checked_source(source: str, *, directory: bool) -> str:
-    """The real path of a mount's source: no link itself, of its kind, without other mounts."""
-    if not source.startswith("/"):
-        raise SandboxFailed("mounts", "a mount has no absolute source")
-    try:
-        mode = os.lstat(source).st_mode
-    except (OSError, ValueError):
-        mode = 0
-    if stat.S_ISLNK(mode):
-        raise SandboxFailed("mounts", "a mount's source is a symbolic link")
-    if not (stat.S_ISDIR(mode) if directory else stat.S_ISREG(mode)):
-        raise SandboxFailed("mounts", "a mount's source is absent or of another kind")
-    real = os.path.realpath(source)
-    if any(place != real and _inside(place, real) for place in host_mounts()):
-        raise SandboxFailed("mounts", "a mount's source holds other mounts")
-    return real
-
-
-def host_mounts() -> list[str]:
-    """Mount points of this process, as paths."""
-    return [unescape(row.split(" ")[4]) for row in rows(read_table("/proc/self/mountinfo"))]
-
-
-def unescape(field: str) -> str:
-    """A path as the kernel escapes it in mountinfo."""
-    if "\\" not in field:
-        return field
-    for code in ("\\040", "\\011", "\\012"):
-        field = field.replace(code, chr(int(code[1:], 8)))
-    return field.replace("\\134", "\\")

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from assay.api import SandboxFailed
-from assay_sandbox.layout import Expected, unescape
+from assay_sandbox.layout import Expected
+from assay_sandbox.sources import unescape
 from assay_sandbox.tables import rows
 
 __all__ = ["check_mounts"]
@@ -17,9 +18,11 @@ __all__ = ["check_mounts"]
 def check_mounts(mountinfo: bytes, expected: Iterable[Expected]) -> None:
     """Raise SandboxFailed unless every expected mount is there, read-only where it must be."""
     flags: dict[str, frozenset[str]] = {}
+    kinds: dict[str, str] = {}
     for line in rows(mountinfo.decode("utf-8", "surrogateescape")):
         fields = line.split(" ")
         flags[unescape(fields[4])] = frozenset(fields[5].split(","))
+        kinds[unescape(fields[4])] = fields[fields.index("-") + 1]
     known = {mount.dst: mount for mount in expected}
     for dst, mount in known.items():
         have = flags.get(dst)
@@ -28,6 +31,8 @@ def check_mounts(mountinfo: bytes, expected: Iterable[Expected]) -> None:
         wanted = {"nosuid"}
         wanted |= set() if mount.devices else {"nodev"}
         wanted |= set() if mount.writable else {"ro"}
+        if mount.kind not in ("", kinds[dst]):
+            raise SandboxFailed("mounts", "a mount is of another kind than asked for")
         if not wanted <= have:
             raise SandboxFailed("mounts", "a mount has wider permissions than asked for")
     for dst, have in flags.items():

@@ -18,6 +18,7 @@ from assay.api import (
     Hasher,
     HostIds,
     JailSpec,
+    Mount,
     Network,
     Probe,
     ProbeReport,
@@ -26,6 +27,7 @@ from assay.api import (
     SandboxFailed,
     SandboxUnavailable,
     Store,
+    Support,
 )
 from assay_sandbox.configuration import LaunchPlan
 from assay_sandbox.doctor import blame, diagnose
@@ -33,7 +35,7 @@ from assay_sandbox.init_choice import compiled_or_python, python_init
 from assay_sandbox.init_trial import try_init
 from assay_sandbox.inits import InitKind
 from assay_sandbox.launch import read_mounts
-from assay_sandbox.layout import layout_of, system_layout
+from assay_sandbox.layout import layout_of, layout_with, system_layout
 from assay_sandbox.memory import MemoryLayer, memory_layer
 from assay_sandbox.mounted import check_mounts
 from assay_sandbox.notes import end_leftovers
@@ -139,6 +141,18 @@ class NsjailSandbox:
     def warm(self) -> AbstractContextManager[None]:
         """While it is open, the process for the next jail is started ahead."""
         return SPARES.kept()
+
+    def mountable(self, mounts: tuple[Mount, ...]) -> Support:
+        """Whether a trivial jail starts with these mounts, found out by starting one."""
+        capabilities, plan = _measured(self.policy, self.init)
+        if plan is None:
+            return Support(False, f"no jail can be started: {capabilities.layer}")
+        try:
+            layout = layout_with(mounts)
+            check_mounts(read_mounts(plan, layout), layout.expected)
+        except SandboxFailed as failed:
+            return Support(False, str(failed))
+        return Support(True)
 
 
 class CompatSandbox(NsjailSandbox):

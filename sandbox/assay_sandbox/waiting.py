@@ -43,8 +43,13 @@ class Waiting:
             self.note.remove()
 
 
-def start_waiting(plan: LaunchPlan, limits: Limits, room: int) -> Waiting:
-    """Start one whose memory is bounded; raises SandboxFailed, and then nothing is left."""
+def start_waiting(
+    plan: LaunchPlan, limits: Limits, room: int, descriptors: tuple[int, ...] = ()
+) -> Waiting:
+    """Start one whose memory is bounded, and which inherits these descriptors.
+
+    Raises SandboxFailed, and then nothing is left.
+    """
     hold = open_hold(plan.memory, limits, room)
     note = Note()
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -52,7 +57,7 @@ def start_waiting(plan: LaunchPlan, limits: Limits, room: int) -> Waiting:
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         inherited = theirs.fileno()
         program = () if plan.init.program is None else (plan.init.program,)
-        nsjail = start_nsjail(plan.mount_interface, (inherited, *program), hold=hold)
+        nsjail = start_nsjail(plan.mount_interface, (inherited, *program, *descriptors), hold=hold)
         note.add(nsjail.pid)
     except BaseException:
         ours.close()

@@ -17,6 +17,7 @@ from support.jail import forget_store
 from support.processes import children, open_descriptors
 from support.users import remove_copy
 
+from assay_sandbox.init_choice import compiled_or_python
 from assay_sandbox.notes import notes_folder
 
 
@@ -31,6 +32,8 @@ def large_folders_are_removed() -> Iterator[None]:
 def nothing_is_left() -> Iterator[None]:
     before = set(children(os.getpid()))
     mounts = own_mounts()
+    # The compiled init is opened once, with a process's first jail, and kept.
+    compiled_or_python()
     descriptors = own_descriptors()
     yield
     gc.collect()

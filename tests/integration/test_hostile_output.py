@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from support.cli import assay
 from support.json_schema import problems
-from support.tiny import FIXED, add_candidate, make_suite
+from support.tiny import FIXED, add_candidate, make_suite, write_tree
 
 from assay.schemas import schema
 from assay.store import default_store_root
@@ -80,6 +81,38 @@ def test_nothing_raw_is_shown_and_nothing_of_the_host_is_told(suite: Path, tmp_p
     assert re.search(rb"assay-(run|ws|store)-[A-Za-z0-9_]{8}\b", everything) is None
     if os.geteuid() != 0:
         assert f"/{Path.home().name}/".encode() not in everything
+
+
+KEY, CANARY = "provider-key-" + "4711", "canary-of-" + "mine"
+TOKEN = "ghp_" + "q7" * 18
+LEAKING = f"""\
+import base64, sys
+SAID = "{KEY}" + " {TOKEN} /home/somebody/x " + base64.b64encode(b"..{CANARY}").decode()
+
+def add(a, b):
+    print(SAID)
+    raise ValueError(SAID)
+"""
+
+
+def test_no_secret_and_no_host_path_is_kept_or_shown(tmp_path: Path) -> None:
+    suite = make_suite(tmp_path / "suite", artifacts=["src/*"], allow=["src/**"])
+    work = write_tree(tmp_path / "work", {"src/calc.py": LEAKING})
+    run = tmp_path / "run"
+    env = {"OPENAI_API_KEY": KEY, "ASSAY_SECRETS": "MY_CANARY", "MY_CANARY": CANARY}
+    ran = assay("run", suite, "--candidate", work, "--output", run, env=env)
+    assert ran.code == 1
+    encoded = base64.b64encode(b".." + CANARY.encode()).decode()
+    shown = [ran.out, ran.err, *(assay("show", run, *one, env=env).out for one in ([], ["1"]))]
+    written = [path.read_text() for path in sorted(run.rglob("*")) if path.is_file()]
+    for secret in (KEY, CANARY, TOKEN, "/home/somebody", encoded[3:-4]):
+        assert not any(secret in text for text in (*shown, *written)), secret
+    assert "<key> <key> <path>/x" in shown[-1]
+    assert "workspace/src/calc.py: kept" in shown[-1]
+    about = _checked("run", (run / "run.json").read_bytes())["redaction"]
+    assert about["version"] == "1"
+    # A reader without these keys shows no more than what was kept.
+    assert KEY not in assay("show", run, "1").out
 
 
 def test_documents_of_runs_obey_their_schemas(suite: Path, tmp_path: Path) -> None:

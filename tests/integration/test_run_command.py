@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
-from support.cli import assay
+from support.cli import Ran, assay
 from support.tiny import (
     BROKEN,
     FIXED,
     add_candidate,
     add_task,
     make_suite,
+    task_manifest,
     write_json,
     write_tree,
 )
@@ -90,6 +91,36 @@ def test_a_changed_fixture_stops_the_run_before_any_jail(tmp_path: Path) -> None
     assert "fixture" in done.err
     assert not (tmp_path / "run").exists()
     assert assay("lock", suite, "--check").code == 5
+
+
+def test_the_pin_of_a_published_task_changes_after_it_was_measured_again(tmp_path: Path) -> None:
+    suite = make_suite(tmp_path / "suite")
+    add_candidate(suite / "add", "gold", GOLD, expect={"verdict": "accepted"})
+    assert assay("lock", suite).out == "task add: is pinned now\n"
+    why = ("--intent", "clearer", "--grading", "as before", "--comparable")
+    refused = assay("lock", suite, *why[:2])
+    assert (refused.code, "go together" in refused.err) == (2, True)
+
+    def publish(prompt: str, baseline: str) -> Ran:
+        document = task_manifest(version=2, prompt=prompt, baseline={"visible": baseline})
+        write_json(suite / "add/task.json", document)
+        return assay("lock", suite, *why)
+
+    before = (suite / "suite.json").read_bytes()
+    drifted = publish("Add numbers.", "pass")
+    assert (drifted.code, "baseline-drift" in drifted.err) == (3, True)
+    add_candidate(suite / "add", "gold", {"src/calc.py": BROKEN}, expect={"verdict": "accepted"})
+    wrong = publish("Add numbers.", "fail")
+    assert (wrong.code, "candidate gold: rejected instead of accepted" in wrong.err) == (3, True)
+    assert (suite / "suite.json").read_bytes() == before
+    add_candidate(suite / "add", "gold", GOLD, expect={"verdict": "accepted"})
+    told = assay("lock", suite, "--check")
+    assert (told.code, "published tasks changed: add" in told.out) == (5, True)
+    assert publish("Add numbers.", "fail").code == 0
+    assert assay("lock", suite, "--check").code == 0
+    assert [
+        entry["intent"] for entry in json.loads((suite / "suite.json").read_text())["changes"]
+    ] == ["clearer"]
 
 
 def test_baseline_drift_is_invalid_and_blames_nobody(tmp_path: Path) -> None:

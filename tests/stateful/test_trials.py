@@ -46,6 +46,7 @@ from assay.ledger import ArtifactFolder
 from assay.plan import revision, trial_spec
 from assay.plugins import Registry
 from assay.prepared import TrialHost
+from assay.redaction import host_redactor
 from assay.scratch import scratch_folder
 from assay.tree import tree_manifest, tree_ref
 from assay.trial import run_trial
@@ -142,6 +143,7 @@ class Trials(RuleBasedStateMachine):
             store=components.store,
             scratch=self.scratch.__enter__(),
             artifacts=ArtifactFolder(self.root / "artifacts"),
+            redactor=host_redactor(),
         )
         self.pins = revision(self.task, components.hasher)
         self.contaminated = False
@@ -220,7 +222,7 @@ def test_an_error_in_the_source_check_does_not_keep_the_workspace(
     trials = Trials()
     try:
 
-        def is_broken(guard: SourceGuard) -> None:
+        def is_broken(guard: SourceGuard, **_: bool) -> None:
             raise MemoryError
 
         monkeypatch.setattr(SourceGuard, "check", is_broken)

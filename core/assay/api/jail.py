@@ -72,6 +72,7 @@ class MountKind(Enum):
     TREE = "tree"
     FILE = "file"
     TMPFS = "tmpfs"
+    OVERLAY = "overlay"
 
 
 @frozen
@@ -81,7 +82,11 @@ class Mount:
     TREE and FILE have a `source` that only a Workspace, a Store or a Runtime fills in: a
     place on this host, never shown and never stored. FILE may carry its `content` instead.
     TMPFS has `size` in bytes; for a writable TREE it is what the tree may hold, and 0 means
-    what the profile allows.
+    what the profile allows; of an OVERLAY it is what the changes may hold.
+    A TREE may have a `descriptor` instead of a source: a folder of a file system that has a size
+    of its own. It stays its owner's, who keeps it open until the jail is open.
+    OVERLAY shows the folder `source`, which is never written, with the changes that are in the
+    folder `upper`; `work`, on the same file system, is the kernel's own.
     """
 
     dst: str
@@ -90,6 +95,9 @@ class Mount:
     content: bytes | None = field(default=None, repr=False)
     size: int = 0
     writable: bool = False
+    upper: str = field(default="", repr=False)
+    work: str = field(default="", repr=False)
+    descriptor: int = field(default=-1, repr=False)
 
 
 @frozen

@@ -14,9 +14,11 @@ from assay.api.trees import BlobRef, ChangeSet, Digest, RelPath, Violation
 from assay.api.trust import Trust
 
 __all__ = [
+    "ArtifactNote",
     "BoundaryFacts",
     "ClaimFacts",
     "Facts",
+    "LeftOut",
     "SourceCheck",
     "StageStatus",
     "TestOutcome",
@@ -89,6 +91,32 @@ class Facts:
             and (bool(self.tests) or self.role is GraderRole.STRUCTURE)
             and all(test.outcome is TestOutcome.PASSED for test in self.tests)
         )
+
+
+class LeftOut(Enum):
+    """Why an artifact is listed by its digest only."""
+
+    TOO_LARGE = "too-large"
+    TOO_MANY = "too-many"
+    NO_ROOM = "no-room"
+    BINARY = "binary"
+    REFUSED = "refused"
+    """A link, a FIFO or something else that is no plain file."""
+    UNREADABLE = "unreadable"
+
+
+@frozen
+class ArtifactNote:
+    """What became of one artifact: `name` is GRADER/NAME, or workspace/PATH for a file.
+
+    `size` in bytes and `digest` are of what was kept, or would have been; `digest` is None for
+    what has no content. `left_out` is None for what was kept.
+    """
+
+    name: str
+    size: int
+    digest: Digest | None
+    left_out: LeftOut | None = None
 
 
 @frozen
@@ -184,6 +212,9 @@ class TrialRecord:
     source_before: Digest | None = None
     source_after: Digest | None = None
     source_check: SourceCheck = SourceCheck.FULL
+    touched: tuple[RelPath, ...] = ()
+    """The first files of the source that were touched, and perhaps changed and restored,
+    while the digest stayed the same: a hint that proves nothing, and no part of any digest."""
     workspace_removed: bool = True
     leaks: tuple[str, ...] = ()
     workspaces: int = 0
@@ -194,3 +225,4 @@ class TrialRecord:
     retryable: bool = False
     seq: int = 0
     prev: Digest | None = None
+    artifacts: tuple[ArtifactNote, ...] = ()

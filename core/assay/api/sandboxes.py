@@ -12,10 +12,11 @@ from assay.api.jail import (
     Command,
     Finding,
     JailSpec,
+    Mount,
     Outcome,
     Runtime,
 )
-from assay.api.workspaces import Hasher, Store
+from assay.api.workspaces import Hasher, Store, Support
 
 __all__ = ["Channel", "ChannelFault", "Process", "Sandbox", "Session", "Warm"]
 
@@ -107,6 +108,10 @@ class Sandbox(Protocol):
 
     def open(self, spec: JailSpec) -> Session:
         """A live session; raises SandboxUnavailable or SandboxFailed."""
+        ...
+
+    def mountable(self, mounts: tuple[Mount, ...]) -> Support:
+        """Whether a trivial jail starts with these mounts, found out by starting one."""
         ...
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "Service",
     "SuiteHeader",
     "Task",
+    "TaskChange",
     "TaskPins",
     "VerdictStatus",
 ]
@@ -149,6 +150,7 @@ class Task:
     version: int = 1
     retired: Mapping[str, Any] | None = None
     require_trust: Trust = Trust.UNGUARDED
+    artifacts: tuple[str, ...] = ()
     scale: LimitScale | None = None
 
 
@@ -163,6 +165,26 @@ class TaskPins:
     hidden: TreeRef | None
     task: Digest
     trees: Mapping[str, Digest] = field(factory=dict)
+    version: int = field(default=1, eq=False)
+    """The task's own counting when it was pinned."""
+
+
+@frozen
+class TaskChange:
+    """Why the pins of a task were changed; `after` None when the task was taken out.
+
+    `before` and `after` are digests of its pins. `intent` says what the change is for, `grading`
+    what it does to how candidates are graded, `comparable` whether results from before and after
+    it may stand side by side.
+    """
+
+    task: str
+    version: int
+    before: Digest
+    after: Digest | None
+    intent: str
+    grading: str
+    comparable: bool
 
 
 @frozen
@@ -176,6 +198,7 @@ class SuiteHeader:
     runtime: Mapping[str, Any] = field(factory=dict)
     plugins: Mapping[str, Any] = field(factory=dict)
     tasks: Mapping[str, TaskPins | None] = field(factory=dict)
+    changes: tuple[TaskChange, ...] = ()
 
 
 class CandidateKind(Enum):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 from attrs import frozen
 
@@ -24,7 +24,18 @@ from assay.api.trees import (
     TreeRef,
 )
 
-__all__ = ["Copier", "Frozen", "Hasher", "Lease", "Prepared", "Store", "Support", "Workspace"]
+__all__ = [
+    "Copier",
+    "Frozen",
+    "Hasher",
+    "IndexingHasher",
+    "Lease",
+    "Prepared",
+    "Store",
+    "Support",
+    "TreeIndex",
+    "Workspace",
+]
 
 
 @frozen
@@ -56,6 +67,24 @@ class Hasher(Protocol):
         ...
 
 
+class TreeIndex(Protocol):
+    """What a hasher keeps of one tree, to digest trees near it quickly."""
+
+    def spliced(self, hidden: Iterable[range], entries: Iterable[Entry]) -> TreeRef:
+        """The tree without what is at the `hidden` positions of its manifest, with `entries`.
+
+        Equal to `Hasher.manifest` of the same entries, which the caller has judged already.
+        """
+        ...
+
+
+@runtime_checkable
+class IndexingHasher(Hasher, Protocol):
+    """A hasher that can do that; one that can't is asked for whole manifests."""
+
+    def index(self, manifest: TreeManifest) -> TreeIndex: ...
+
+
 class Store(Protocol):
     """Content-addressed, read-only trees and blobs of this host."""
 
@@ -65,6 +94,15 @@ class Store(Protocol):
 
     def tree(self, ref: TreeRef) -> str | None:
         """Host path of a stored tree, or None; for sandboxes and copiers only."""
+        ...
+
+    def lower(self, manifest: TreeManifest) -> str:
+        """Host path of a stored tree as a jail's user would have copied it.
+
+        Its owner and modes are those of a workspace, for copiers that show it instead of
+        copying it; nobody writes to it. Made once and verified like `tree`; raises CopyFailed
+        when the tree is not stored, CopyMismatch, NoSpace.
+        """
         ...
 
     def add_blob(self, content: bytes) -> BlobRef:

@@ -23,8 +23,9 @@ from assay.api import (
     TreeRefused,
 )
 from assay.builtin.names import are_plain_paths, folded, is_safe
-from assay.builtin.records import PREFIX, digest_of, directory_records, file_records
+from assay.builtin.records import HEADER, PREFIX, digest_of, directory_records, file_records
 from assay.builtin.scanning import scan_tree
+from assay.builtin.spliced import SplicedDigest
 
 __all__ = ["TreeHasher"]
 
@@ -68,6 +69,10 @@ class TreeHasher:
         ordered = sorted(entries, key=lambda entry: entry.path)
         _check(ordered)
         return self._manifest(ordered, _records(ordered))
+
+    def index(self, manifest: TreeManifest) -> SplicedDigest:
+        """What is needed to digest trees near this one quickly."""
+        return SplicedDigest(manifest, HEADER, _records)
 
     def _manifest(self, ordered: Sequence[Entry], records: Iterable[bytes]) -> TreeManifest:
         files = [entry.size for entry in ordered if entry.kind is EntryKind.FILE]

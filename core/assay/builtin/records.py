@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from assay.api import Digest
 
-__all__ = ["PREFIX", "digest_of", "directory_records", "file_records"]
+__all__ = ["HEADER", "PREFIX", "digest_of", "directory_records", "file_records"]
 
 PREFIX = "sha256:"
 _SIZE = 32
@@ -19,7 +19,7 @@ def _field(content: bytes) -> bytes:
     return struct.pack(">Q", len(content)) + content
 
 
-_HEADER = _field(b"assay-tree-v1")
+HEADER = _field(b"assay-tree-v1")
 _DIRECTORY = _field(b"dir")
 _NO_CONTENT = _field(b"") * 3
 
@@ -51,7 +51,7 @@ def directory_records(paths: Iterable[str]) -> list[bytes]:
 
 def digest_of(records: Iterable[bytes]) -> Digest:
     """Digest of the tree with these records, which are in the order of their paths."""
-    hashed = hashlib.sha256(_HEADER)
+    hashed = hashlib.sha256(HEADER)
     hashed.update(b"".join(records))
     return Digest(PREFIX + hashed.hexdigest())
 

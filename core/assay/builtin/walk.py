@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from hashlib import sha256
 from itertools import islice
 
@@ -139,6 +139,10 @@ class Walk:
             entries = self._judged(entries, names, prefix, depth)
         if entries and depth > self.limits.depth:
             raise TreeLimit(f"tree is deeper than {self.limits.depth} components")
+        return iter(self._taken(fd, prefix, entries))
+
+    def _taken(self, fd: int, prefix: str, entries: Iterable[os.DirEntry[str]]) -> list[str]:
+        """Digest the files of a directory, refuse what is special; its sub-directories."""
         files: list[str] = []
         directories: list[str] = []
         for entry in entries:
@@ -149,12 +153,20 @@ class Walk:
             else:
                 self._special(entry, prefix + text(entry.name))
         self._files(fd, prefix, files)
-        return iter(directories)
+        return directories
 
     def _judged(
-        self, entries: list[os.DirEntry[str]], names: list[str], prefix: str, depth: int
+        self,
+        entries: list[os.DirEntry[str]],
+        names: list[str],
+        prefix: str,
+        depth: int,
+        others: Collection[str] = (),
     ) -> list[os.DirEntry[str]]:
-        """The entries that nothing in their names speaks against."""
+        """The entries that nothing in their names speaks against.
+
+        `others` are safe names that are in the same directory too.
+        """
         found: list[tuple[str, os.DirEntry[str]]] = []
         for name, entry in zip(names, entries, strict=True):
             if is_ignored_name(name, prefix):
@@ -164,7 +176,11 @@ class Walk:
         if found and depth > self.limits.depth:
             raise TreeLimit(f"tree is deeper than {self.limits.depth} components")
         keys = [folded(name) for name, _ in found]
-        colliding = shared(keys)
+        other_keys = [folded(name) for name in others]
+        colliding = shared([*keys, *other_keys])
+        for key, name in zip(other_keys, others, strict=True):
+            if key in colliding:
+                self._refuse(prefix + name, RefusedKind.COLLISION)
         kept: list[os.DirEntry[str]] = []
         for key, (name, entry) in zip(keys, found, strict=True):
             path = prefix + name

@@ -130,6 +130,8 @@ def _system_message(error: OSError) -> str:
 
 
 def _tell(message: str) -> None:
+    from assay.redaction import host_redactor
     from assay.reports.tables import sentence
 
-    make_console(stderr=True).print("assay: ", sentence(message), sep="")
+    told = host_redactor(wide=False).text(message)
+    make_console(stderr=True).print("assay: ", sentence(told), sep="")

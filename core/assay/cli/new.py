@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from assay.api.errors import UsageError
 from assay.cli.display import make_console
 from assay.cli.groups import help_when_alone
+
+if TYPE_CHECKING:
+    from assay.locking import Why
 
 __all__ = ["app", "lock"]
 
@@ -81,6 +85,19 @@ def lock(
     only_check: Annotated[
         bool, typer.Option("--check", help="Change nothing; exit 5 when a digest differs.")
     ] = False,
+    intent: Annotated[
+        str | None, typer.Option(help="What a change of published tasks is for; one line.")
+    ] = None,
+    grading: Annotated[
+        str | None, typer.Option(help="What it does to how candidates are graded; one line.")
+    ] = None,
+    comparable: Annotated[
+        bool | None,
+        typer.Option(
+            "--comparable/--not-comparable",
+            help="Whether results from before and after may stand side by side.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Pin the digests of every task's fixture, hidden tests and manifest in suite.json.
@@ -89,19 +106,48 @@ def lock(
     Examples:
       assay lock mysuite
       assay lock mysuite --check
+      assay lock mysuite --intent "Tabs count" --grading "One more hidden test" --not-comparable
     """
     from assay.locking import lock_suite
+    from assay.publishing import remeasure
     from assay.reports.tables import sentence
 
-    drift = lock_suite(suite, check=only_check).drift
+    why = _why(intent, grading, comparable)
+    result = lock_suite(suite, check=only_check, why=why, before_writing=remeasure)
+    drift = result.drift
     code = 5 if only_check and drift else 0
     if as_json:
-        document = {"schema": "assay-lock-output-1", "changed": list(drift), "exit_code": code}
+        document = {
+            "schema": "assay-lock-output-1",
+            "changed": list(drift),
+            "published": list(result.changed),
+            "exit_code": code,
+        }
         print(json.dumps(document, ensure_ascii=True, indent=2, sort_keys=True))
         return code
     console = make_console()
     for line in drift:
         console.print(sentence(line))
+    if only_check and result.changed:
+        names = ", ".join(result.changed)
+        console.print(sentence(f"published tasks changed: {names}; locking them takes reasons"))
     if not drift:
         console.print("every digest in suite.json holds")
     return code
+
+
+def _why(intent: str | None, grading: str | None, comparable: bool | None) -> Why | None:
+    from assay.locking import Why
+    from assay.structuring import FieldError
+    from assay.suite_manifest import check_why
+
+    if intent is None and grading is None and comparable is None:
+        return None
+    if intent is None or grading is None or comparable is None:
+        raise UsageError("--intent, --grading and --comparable or --not-comparable go together")
+    for option, text in (("--intent", intent), ("--grading", grading)):
+        try:
+            check_why(text)
+        except FieldError as error:
+            raise UsageError(f"{option}: {error.rule}") from None
+    return Why(intent, grading, comparable)

@@ -36,6 +36,9 @@ def run(
         Path | None, typer.Option(help="Run folder to make [default: runs/SUITE-TIME].")
     ] = None,
     sandbox: Annotated[str, typer.Option(help="Which plugin makes the jails.")] = "nsjail",
+    copier: Annotated[
+        str, typer.Option(help="Which plugin makes workspaces: copy, or overlay.")
+    ] = "copy",
     display: Annotated[Display, typer.Option(help="How progress is shown.")] = Display.AUTO,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document instead of tables.")
@@ -68,6 +71,7 @@ def run(
             limit=limit,
             submission=candidate,
             sandbox=sandbox,
+            copier=copier,
         )
     result = evaluation.result
     code = run_exit_code(
@@ -131,6 +135,12 @@ def _print_tables(evaluation: Evaluation) -> None:
         console.print(note)
     for item in evaluation.plan.skipped:
         console.print(sentence(f"skipped {item.task}: {item.reason}"))
+    if evaluation.fallback is not None:
+        console.print(
+            sentence(
+                f"copier {evaluation.fallback.asked} was not used: {evaluation.fallback.reason}"
+            )
+        )
     for problem in evaluation.problems:
         console.print(sentence(f"not graded: {problem}"))
     for record in evaluation.result.records:

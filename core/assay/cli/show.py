@@ -41,20 +41,23 @@ def show(
       assay show runs/mine slug-normalizer/visible-only
       assay show runs/mine 7 --json
     """
+    from assay.artifacts import ShownArtifacts
     from assay.ledger import open_run
     from assay.record_json import record_to_json
+    from assay.redaction import host_redactor
     from assay.reports.explain import explain_trial
     from assay.results import check_report
 
     view = open_run(run)
+    redactor = host_redactor()
     if trial is not None:
-        record = _find(view, trial)
+        record = redactor.record(_find(view, trial))
         if as_json:
             document = {"schema": "assay-trial-output-1", "trial": record_to_json(record)}
             print(json.dumps(document, ensure_ascii=True, indent=2, sort_keys=True))
             return
         console = make_console()
-        for part in explain_trial(record, view.artifacts):
+        for part in explain_trial(record, ShownArtifacts(view.artifacts, redactor)):
             console.print(part)
         return
     if view.report is None:
@@ -63,9 +66,9 @@ def show(
         )
     digest = check_report(view)
     if as_json:
-        print(json.dumps(view.report, ensure_ascii=True, indent=2, sort_keys=True))
+        print(json.dumps(redactor.names(view.report), ensure_ascii=True, indent=2, sort_keys=True))
         return
-    parts = _parts(view.report)
+    parts = _parts(redactor.names(view.report))
     console = make_console()
     for part in parts:
         console.print(part)
@@ -84,7 +87,7 @@ def _parts(report: Mapping[str, Any]) -> tuple[RenderableType, ...]:
 
 
 def _find(view: RunView, trial: str) -> TrialRecord:
-    ordered = sorted(view.records(), key=lambda record: record.spec.key)
+    ordered = view.trials()
     if trial.isascii() and trial.isdigit():
         if not ordered:
             raise UsageError("the run has no trial yet")

@@ -34,6 +34,7 @@ from assay.linting.stopping import StoppableSandbox
 from assay.linting.watched import Seen, Watched
 from assay.plan import Skipped, trial_spec
 from assay.prepared import TrialHost
+from assay.redaction import host_redactor
 from assay.runner import Observer
 from assay.scratch import scratch_folder
 from assay.suites import Suite
@@ -94,6 +95,7 @@ def drive(
             store=components.store,
             scratch=scratch,
             artifacts=ArtifactFolder(folder),
+            redactor=host_redactor(),
         )
         trials = [
             _Trial(job, name, way, folder / f"{number}-{name}-{way}")

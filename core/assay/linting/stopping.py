@@ -12,10 +12,12 @@ from assay.api import (
     Finding,
     Hasher,
     JailSpec,
+    Mount,
     Runtime,
     Sandbox,
     Session,
     Store,
+    Support,
 )
 
 __all__ = ["StoppableSandbox"]
@@ -44,6 +46,10 @@ class StoppableSandbox:
     def runtime(self, spec: Mapping[str, Any], store: Store, hasher: Hasher) -> Runtime:
         """A runtime of the other one."""
         return self._sandbox.runtime(spec, store, hasher)
+
+    def mountable(self, mounts: tuple[Mount, ...]) -> Support:
+        """Whether the other one can mount them."""
+        return self._sandbox.mountable(mounts)
 
     def open(self, spec: JailSpec) -> Session:
         """A session of the other one; raises Cancelled after `stop`."""

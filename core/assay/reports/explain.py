@@ -18,8 +18,8 @@ from assay.api import (
     VerdictStatus,
     printable,
 )
-from assay.ledger import ArtifactFolder
-from assay.reports.explain_grader import explain_grader
+from assay.artifacts import WORKSPACE
+from assay.reports.explain_grader import KeptArtifacts, explain_grader
 from assay.reports.tables import safe, sentence
 
 __all__ = ["explain_trial"]
@@ -32,7 +32,7 @@ _STYLES = {
 _SHOWN_PATHS = 50
 
 
-def explain_trial(record: TrialRecord, artifacts: ArtifactFolder) -> Iterator[RenderableType]:
+def explain_trial(record: TrialRecord, artifacts: KeptArtifacts) -> Iterator[RenderableType]:
     """The verdict, what led to it, and the output of what failed.
 
     Raises InvalidInput when an artifact that it needs is missing or changed.
@@ -61,6 +61,7 @@ def explain_trial(record: TrialRecord, artifacts: ArtifactFolder) -> Iterator[Re
     for facts in record.facts:
         yield from explain_grader(facts, artifacts)
     yield from _claim(record.claims, record.facts)
+    yield from _artifacts(record)
     yield from _source(record)
 
 
@@ -113,12 +114,27 @@ def _claim(claims: ClaimFacts | None, facts: tuple[Facts, ...]) -> Iterator[Rend
     yield Text(f"claim: visible exit code {claimed}; {measured}; {agrees}", style="bold")
 
 
+def _artifacts(record: TrialRecord) -> Iterator[RenderableType]:
+    """What was exported, and whatever was left out."""
+    told = [note for note in record.artifacts if note.left_out or note.name.startswith(WORKSPACE)]
+    if told:
+        yield Text("artifacts", style="bold")
+    for note in told[:_SHOWN_PATHS]:
+        state = "kept" if note.left_out is None else f"left out, {note.left_out.value}"
+        yield Text("  ") + safe(note.name) + Text(f": {state}, {note.size} bytes")
+    yield from _rest(len(told))
+
+
 def _source(record: TrialRecord) -> Iterator[RenderableType]:
     before, after = record.source_before, record.source_after
     if before is None:
         yield Text("source fixture: not looked at", style="dim")
     elif before == after:
         yield Text(f"source fixture: unchanged, {printable(before)}", style="dim")
+        if record.touched:
+            yield Text("  touched while its content stayed: ", style="dim") + sentence(
+                ", ".join(record.touched)
+            )
     else:
         found = "not known" if after is None else after
         shown = printable(f"{before} before, {found} after")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Protocol
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from assay.api import (
+    BlobRef,
     Facts,
     InvalidInput,
     Outcome,
@@ -16,12 +18,11 @@ from assay.api import (
     TestResult,
     printable,
 )
-from assay.ledger import ArtifactFolder
 from assay.measure import FAILURES
 from assay.reports.tables import safe, sentence
 from assay.strict_json import load
 
-__all__ = ["explain_grader"]
+__all__ = ["KeptArtifacts", "explain_grader"]
 
 _LIMITS = {
     OutcomeStatus.TIMED_OUT: "time",
@@ -44,7 +45,15 @@ _SHOWN_COLUMNS = 300
 _TAB = 4
 
 
-def explain_grader(facts: Facts, artifacts: ArtifactFolder) -> Iterator[RenderableType]:
+class KeptArtifacts(Protocol):
+    """Where the content of artifacts is read."""
+
+    def get(self, ref: BlobRef) -> bytes:
+        """Raises InvalidInput when it is missing or changed."""
+        ...
+
+
+def explain_grader(facts: Facts, artifacts: KeptArtifacts) -> Iterator[RenderableType]:
     """The grader's result in one line, then each test that did not pass with its message.
 
     Raises InvalidInput when an artifact is missing or changed.
@@ -93,7 +102,7 @@ def _limit(outcome: Outcome) -> str:
     return f"{name} after {used}" if used else name
 
 
-def _private(facts: Facts, artifacts: ArtifactFolder) -> Mapping[str, str]:
+def _private(facts: Facts, artifacts: KeptArtifacts) -> Mapping[str, str]:
     if FAILURES not in facts.artifacts:
         return {}
     messages = load(
@@ -126,7 +135,7 @@ def _message(test: TestResult, private: Mapping[str, str]) -> str:
     return "\n".join(part for part in parts if part) or test.message_public
 
 
-def _streams(facts: Facts, artifacts: ArtifactFolder) -> Iterator[RenderableType]:
+def _streams(facts: Facts, artifacts: KeptArtifacts) -> Iterator[RenderableType]:
     for name in ("stdout", "stderr"):
         if name in facts.artifacts:
             yield Text(f"  {name}:", style="dim")

@@ -69,6 +69,15 @@ class LifecycleTests(JailedTests):
         assert after.stdout.text().split() == ["kept", "1"]
         assert self.errors("open('/tmp/kept')") == ["ENOENT"]
 
+    def test_one_that_is_kept_warm_makes_jails_that_know_nothing_of_each_other(self) -> None:
+        sandbox = self.sandbox()
+        with sandbox.warm() if isinstance(sandbox, Warm) else nullcontext():
+            for _ in range(3):
+                with self.session() as session:
+                    assert session.run(self.python(LEAVE)).exit_code == 0
+                assert self.errors("open('/tmp/kept')") == ["ENOENT"]
+                assert self.run(COUNT).stdout.text() == "1\n"
+
     def test_sockets_can_be_handed_over_where_it_says_so(self) -> None:
         if not self.sandbox().capabilities().listening:
             return
@@ -84,15 +93,6 @@ class LifecycleTests(JailedTests):
             assert taker.channels["ready"].recv(1, time.monotonic() + PATIENCE) == b"!"
             assert one.run(self.python(CONNECT + f"({port})")).stdout.text() == "across\n"
             assert taker.wait().exit_code == 0
-
-    def test_one_that_is_kept_warm_makes_jails_that_know_nothing_of_each_other(self) -> None:
-        sandbox = self.sandbox()
-        with sandbox.warm() if isinstance(sandbox, Warm) else nullcontext():
-            for _ in range(3):
-                with self.session() as session:
-                    assert session.run(self.python(LEAVE)).exit_code == 0
-                assert self.errors("open('/tmp/kept')") == ["ENOENT"]
-                assert self.run(COUNT).stdout.text() == "1\n"
 
     def test_one_command_at_a_time_and_none_after_the_end(self) -> None:
         pytest = _pytest()
