@@ -48,7 +48,8 @@ def nothing_is_left() -> Iterator[None]:
 
 def own_descriptors() -> set[str]:
     """What is open, without the lease of the tests' store, which lives as long as they do."""
-    return {one for one in open_descriptors() if "/assay-test-store-" not in one}
+    stores = ("/assay-test-store-", "/test-store/leases/")
+    return {one for one in open_descriptors() if not any(store in one for store in stores)}
 
 
 def own_mounts() -> set[str]:
