@@ -66,6 +66,7 @@ def _run() -> dict[str, Any]:
             "type": "object",
             "additionalProperties": {"type": "object", "additionalProperties": _COUNT},
         },
+        "workspaces_on": _TEXT,
         "folders": _closed(reaped=_COUNT, created=_COUNT, removed=_COUNT),
         "limits": _OBJECT,
         "retired": _SKIPPED,
@@ -115,10 +116,12 @@ def _clean_output() -> dict[str, Any]:
         bytes=_COUNT,
         fate={"enum": ["removed", "removable", "stuck"]},
     )
+    pruned = _closed(runs=_COUNT, files=_COUNT, bytes=_COUNT)
     return _document(
         "clean-output",
         exit_code=_CODE,
         dry_run={"type": "boolean"},
+        artifacts={"anyOf": [pruned, {"type": "null"}]},
         folders=_list(folder),
         store=_closed(bytes=_COUNT, limit=_COUNT, evicted=_list(evicted)),
     )

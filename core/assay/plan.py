@@ -175,7 +175,7 @@ def revision(benchmark: BenchmarkTask, hasher: Hasher) -> TaskPins:
     if pins is not None and pins != found:
         names = [
             name
-            for name in ("fixture", "hidden", "trees", "task")
+            for name in ("fixture", "hidden", "trees", "task", "version")
             if getattr(pins, name) != getattr(found, name)
         ]
         raise RevisionMismatch(

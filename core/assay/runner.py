@@ -28,13 +28,14 @@ from assay.eviction import store_limits
 from assay.host import Components, WorkerFactory
 from assay.interruption import Interruption, interruptible
 from assay.ledger import ARTIFACTS, REPORT, RUN, Ledger, create_run_folder, write_json
+from assay.placement import need_of
 from assay.plan import Plan
 from assay.rechecks import recheck
 from assay.redaction import host_redactor
 from assay.reference import References, reference_runs, references_json, under_references
 from assay.results import build_report, results_digest
 from assay.run_identity import run_identity
-from assay.scratch import reap, run_folders
+from assay.scratch import run_folders
 
 __all__ = ["Observer", "RunResult", "baseline_spec", "execute"]
 
@@ -113,8 +114,8 @@ def _execute(
             "reason": components.fallback.reason,
         }
     write_json(folder, RUN, about)
-    reaped, evicted = reap(components.store.root, limits)
-    with run_folders(components) as folders, Ledger(folder) as ledger:
+    need = need_of((task.fixture for task in plan.tasks.values()), workers)
+    with run_folders(components, need, limits) as folders, Ledger(folder) as ledger:
         factory = WorkerFactory(
             tasks=plan.tasks,
             candidates=plan.candidates,
@@ -170,13 +171,7 @@ def _execute(
                 }
                 for record in records
             },
-            "folders": {
-                "reaped": reaped,
-                "created": folders.created,
-                "removed": folders.removed,
-            },
-            "evicted": evicted,
-            "leaks": list(folders.leaks),
+            **folders.told(),
             "interrupted": interruption.number is not None,
         },
     )

@@ -7,15 +7,18 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from assay.api import CleanupFailed, TrialRecord
 from assay.api.files import copy_fault
 from assay.api.folders import MarkedFolder, folder_kind, temporary_folder
 from assay.eviction import StoreLimits, evict
-from assay.host import Components, mountable, reachable
+from assay.filesystems import file_system
+from assay.host import Components
 from assay.leftovers import Fate, sweep
+from assay.placement import CANDIDATES, Need, best_place
 
-__all__ = ["RunFolders", "reap", "run_folders", "scratch_folder", "scratch_places"]
+__all__ = ["RunFolders", "run_folders", "scratch_folder", "scratch_places"]
 
 _KIND = "run"
 # The jail's user must pass through to its workspace, but can't list what is beside it.
@@ -25,8 +28,10 @@ _PASSAGE = 0o711
 class RunFolders:
     """The temporary folders of one run: one for all, and in it each trial's workspaces."""
 
-    def __init__(self, folder: MarkedFolder) -> None:
+    def __init__(self, folder: MarkedFolder, reaped: int = 0, evicted: int = 0) -> None:
         self._folder = folder
+        self._reaped, self._evicted = reaped, evicted
+        self._kind = file_system(folder.path).kind
         self._told: set[str] = set()
         self.created = 1
         """How many were made, as far as is known; all of them once it is closed."""
@@ -56,6 +61,19 @@ class RunFolders:
         except CleanupFailed:
             self.leaks = (self._folder.name, *self._inside())
 
+    def told(self) -> dict[str, Any]:
+        """What the run's record says of them, when they are closed."""
+        return {
+            "workspaces_on": self._kind,
+            "folders": {
+                "reaped": self._reaped,
+                "created": self.created,
+                "removed": self.removed,
+            },
+            "evicted": self._evicted,
+            "leaks": list(self.leaks),
+        }
+
     def _inside(self) -> tuple[str, ...]:
         try:
             names = os.listdir(self._folder.path)
@@ -65,16 +83,19 @@ class RunFolders:
 
 
 @contextmanager
-def run_folders(components: Components) -> Iterator[RunFolders]:
+def run_folders(components: Components, need: Need, limits: StoreLimits) -> Iterator[RunFolders]:
     """The folders of a run for the time of a block; raises CopyFailed or NoSpace before it.
+
+    What others left is removed first.
 
     What can't be removed is told by `leaks`, not raised: it changes no verdict.
     """
+    reaped = _reaped(components.store.root, limits)
     try:
-        folder = MarkedFolder.make(_KIND, _place(components))
+        folder = MarkedFolder.make(_KIND, _place(components, need))
     except OSError as error:
         raise copy_fault(error, "temporary folder could not be made") from None
-    folders = RunFolders(folder)
+    folders = RunFolders(folder, *reaped)
     try:
         os.fchmod(folder.fd, _PASSAGE)
         yield folders
@@ -83,21 +104,21 @@ def run_folders(components: Components) -> Iterator[RunFolders]:
 
 
 @contextmanager
-def scratch_folder(components: Components) -> Iterator[str]:
+def scratch_folder(components: Components, need: Need | None = None) -> Iterator[str]:
     """A new folder for workspaces, removed on leaving whatever happened.
 
     Raises CopyFailed or NoSpace before the block, CleanupFailed after it.
     """
-    with temporary_folder(_KIND, _place(components), mode=_PASSAGE) as folder:
+    with temporary_folder(_KIND, _place(components, need or Need()), mode=_PASSAGE) as folder:
         yield str(folder)
 
 
 def scratch_places(store: Path) -> tuple[Path, ...]:
     """Every folder of this host in which temporary folders of ours may be."""
-    return Path(tempfile.gettempdir()), store
+    return (Path(tempfile.gettempdir()), *CANDIDATES, store)
 
 
-def reap(store: Path, limits: StoreLimits) -> tuple[int, int]:
+def _reaped(store: Path, limits: StoreLimits) -> tuple[int, int]:
     """Remove what killed runs left, and what the store no longer needs; how many of each."""
     found = sweep(scratch_places(store))
     kept = evict(store, limits)
@@ -107,13 +128,5 @@ def reap(store: Path, limits: StoreLimits) -> tuple[int, int]:
     )
 
 
-def _place(components: Components) -> Path:
-    """The temporary folder, or beside the store where jails can't get into the former.
-
-    That is so for one below a private home, say.
-    """
-    ids = components.sandbox.capabilities().ids
-    place = Path(tempfile.gettempdir())
-    if not mountable(place) or (ids is not None and not reachable(place, ids)):
-        return components.store.root
-    return place
+def _place(components: Components, need: Need) -> Path:
+    return best_place(components.store.root, components.sandbox.capabilities().ids, need)

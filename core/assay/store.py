@@ -38,6 +38,7 @@ from assay.api import (
     Unavailable,
 )
 from assay.api.copies import Layout, copy_tree
+from assay.api.digests import content_digest, hexadecimal
 from assay.api.files import (
     copy_fault,
     open_directory,
@@ -50,7 +51,7 @@ from assay.api.files import (
 from assay.api.places import default_store_root
 from assay.leases import LEASES, USED, Lease
 
-__all__ = ["BLOBS", "LOWERS", "NOTES", "TREES", "Store", "default_store_root", "tree_bytes"]
+__all__ = ["BLOBS", "LOWERS", "NOTES", "TREES", "Store", "default_store_root"]
 
 TREES = "trees"
 LOWERS = "lowers"
@@ -58,7 +59,6 @@ BLOBS = "blobs"
 NOTES = "notes"
 
 _NOTE_BYTES = 128
-_DISK_BLOCK = 4096
 _NOT_A_TREE = frozenset({errno.ENOTDIR, errno.ELOOP, errno.EACCES})
 
 
@@ -119,6 +119,11 @@ class Store:
         """Host path of a stored tree, or None; verified once by each store object."""
         return self._found(self._trees, ref)
 
+    def verify_again(self) -> None:
+        """Something did not equal what is stored: all trees are verified at their next use."""
+        with self._lock:
+            self._verified.clear()
+
     def lower(self, manifest: TreeManifest) -> str:
         """A stored tree as a jail's user would have copied it, made at first use; its host path.
 
@@ -140,7 +145,8 @@ class Store:
             try:
                 os.mkdir(unfinished, 0o700, dir_fd=trees)
                 with opened(open_directory(trees, unfinished)) as target:
-                    copy_tree(source, target, manifest.entries, layout)
+                    content = content_digest(self._hasher)
+                    copy_tree(source, target, manifest.entries, layout, content)
                     if self._digest(target) != manifest.ref:
                         raise CopyMismatch("stored tree is not equal to its manifest")
                 self._lease.hold(key)
@@ -148,9 +154,10 @@ class Store:
             except OSError as error:
                 raise copy_fault(error, "tree could not be stored") from None
             finally:
-                with suppress(FileNotFoundError):
+                # What is left of it now is evicted later.
+                with suppress(OSError):
                     remove_tree(trees, unfinished)
-        self._lease.used(key, tree_bytes(manifest))
+        self._lease.used(key, manifest)
         self._verified.add((folder, manifest.ref))
 
     def _found(self, folder: Path, ref: TreeRef) -> str | None:
@@ -175,7 +182,7 @@ class Store:
 
     def blob(self, ref: BlobRef) -> bytes | None:
         """A kept byte string, or None when it is absent or no longer what it was."""
-        name = _hexadecimal(ref.digest)
+        name = hexadecimal(ref.digest)
         with opened(open_root(self._blobs)) as blobs:
             try:
                 content = read_file(blobs, RelPath(name), ref.size)
@@ -188,18 +195,19 @@ class Store:
 
     def note(self, key: Digest, ref: TreeRef) -> None:
         """Remember a tree under a key of the caller's; raises NoSpace or CopyFailed."""
-        self._write(self._notes, _hexadecimal(key), self._name(ref).encode("ascii"))
+        self._name(ref)
+        self._write(self._notes, hexadecimal(key), ref.digest.encode("ascii"))
 
     def noted(self, key: Digest) -> TreeRef | None:
         """The tree noted under a key, or None. A hint: the caller must check the tree."""
         with opened(open_root(self._notes)) as notes:
             try:
-                content = read_file(notes, RelPath(_hexadecimal(key)), _NOTE_BYTES)
-                digest = Digest("sha256:" + content.decode("ascii", "replace"))
-                _hexadecimal(digest)
+                content = read_file(notes, RelPath(hexadecimal(key)), _NOTE_BYTES)
+                digest = Digest(content.decode("ascii", "replace"))
+                hexadecimal(digest)
             except (OSError, InvalidInput):
                 return None
-            _touch(notes, _hexadecimal(key))
+            _touch(notes, hexadecimal(key))
         return TreeRef(self._hasher.contract, digest)
 
     def _write(self, folder: Path, name: str, content: bytes) -> None:
@@ -217,7 +225,7 @@ class Store:
     def _name(self, ref: TreeRef) -> str:
         if ref.contract != self._hasher.contract:
             raise InvalidInput("store: the tree is of another contract than the store's hasher")
-        return _hexadecimal(ref.digest)
+        return hexadecimal(ref.digest)
 
     def _digest(self, root: int) -> TreeRef | None:
         manifest = self._hasher.scan(root).manifest
@@ -249,12 +257,6 @@ class Store:
                 os.rename(name, spoiled, src_dir_fd=trees, dst_dir_fd=trees)
                 remove_tree(trees, spoiled)
         return False
-
-
-def tree_bytes(manifest: TreeManifest) -> int:
-    """About how many bytes of a disk a tree takes: whole blocks, one for each directory."""
-    blocks = sum(-(-entry.size // _DISK_BLOCK) or 1 for entry in manifest.entries)
-    return blocks * _DISK_BLOCK
 
 
 def _touch(directory: int, name: str) -> None:
@@ -291,10 +293,3 @@ def _publish(trees: int, unfinished: str, name: str) -> None:
     except OSError as error:
         if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
             raise
-
-
-def _hexadecimal(digest: Digest) -> str:
-    text = digest.removeprefix("sha256:")
-    if len(text) != 64 or set(text) - set("0123456789abcdef"):
-        raise InvalidInput("store: not a digest")
-    return text

@@ -7,6 +7,7 @@ from pathlib import Path
 from assay.api import (
     Hasher,
     InvalidInput,
+    NoSpace,
     Scan,
     TreeLimit,
     TreeLimits,
@@ -14,7 +15,7 @@ from assay.api import (
     TreeRef,
     TreeRefused,
 )
-from assay.api.files import open_root, opened
+from assay.api.files import copy_fault, open_root, opened
 
 __all__ = ["scan_folder", "tree_manifest", "tree_ref", "whole_tree"]
 
@@ -34,7 +35,9 @@ def scan_folder(
     """
     try:
         root = open_root(folder)
-    except OSError:
+    except OSError as error:
+        if isinstance(fault := copy_fault(error, "tree can't be opened"), NoSpace):
+            raise fault from None
         raise InvalidInput("tree: the folder is absent, a link or unreadable") from None
     with opened(root):
         return hasher.scan(root, limits=limits, collect_refused=collect_refused)

@@ -8,15 +8,12 @@ jails are closed, the source is digested again, the workspace is removed.
 from __future__ import annotations
 
 import os
-import time
-from functools import partial
 
 from attrs import evolve
 
 from assay.api import (
     Candidate,
     CandidateMalformed,
-    CleanupFailed,
     Contaminated,
     Digest,
     Edits,
@@ -24,7 +21,6 @@ from assay.api import (
     Reason,
     RelPath,
     RevisionMismatch,
-    StageStatus,
     TrialRecord,
     TrialSpec,
     Workspace,
@@ -37,15 +33,14 @@ from assay.boundary import judge, permitted_edits
 from assay.candidates import edits as read_edits
 from assay.claims import check as check_claims
 from assay.decide import decide
-from assay.draft import Draft, grader_timing, trees_timing, usage
-from assay.fixtures import UNREADABLE, SourceGuard, leave
+from assay.draft import Draft, grader_timing, trees_timing
+from assay.fixtures import UNREADABLE, SourceGuard
 from assay.grading_trees import GradingTrees
+from assay.leaving import leave_trial
 from assay.measure import measure
 from assay.prepared import PreparedTask, TrialHost, grading_context, stored_path
 
 __all__ = ["run_trial"]
-
-_SHOWN_TOUCHED = 20
 
 
 def run_trial(
@@ -77,7 +72,7 @@ def run_trial(
     except Exception as error:
         draft.blame(error)
     finally:
-        _leave(draft, guard, workspace)
+        leave_trial(draft, guard, workspace)
     return host.redactor.record(_record(host, task, draft, candidate, artifacts))
 
 
@@ -150,43 +145,6 @@ def _wish(host: TrialHost, task: PreparedTask, candidate: Candidate) -> Edits:
 def _is_binary(wish: Edits, path: RelPath) -> bool:
     write = wish.writes.get(path)
     return write is not None and b"\0" in write.content
-
-
-def _leave(draft: Draft, guard: SourceGuard | None, opened: list[Workspace]) -> None:
-    """Check the source, remove the workspaces; each step runs whatever the others raised."""
-    draft.stages["leave"] = StageStatus.PASSED
-    draft.workspaces = len(opened)
-    draft.usage = usage(draft.facts, opened)
-    started = time.monotonic()
-    removals = [partial(_remove, draft, workspace) for workspace in opened]
-    try:
-        leave((partial(_check_source, draft, guard), *removals), None)
-    finally:
-        draft.timings["leave"] = time.monotonic() - started
-
-
-def _check_source(draft: Draft, guard: SourceGuard | None) -> None:
-    if guard is None:
-        return
-    try:
-        with draft.timed(trees_timing("hash")):
-            # A failure of ours may be one that a changed source has caused.
-            draft.source_after = guard.check(digest=bool(draft.invalid))
-        draft.touched = guard.touched[:_SHOWN_TOUCHED]
-    except Contaminated as error:
-        draft.stages["leave"] = StageStatus.FAILED
-        draft.source_after = Digest(error.after)
-        draft.error = ""
-        draft.fail(Reason.SOURCE_CONTAMINATED, error)
-
-
-def _remove(draft: Draft, workspace: Workspace) -> None:
-    try:
-        with draft.timed(trees_timing("remove")):
-            workspace.close()
-    except CleanupFailed as error:
-        draft.stages["leave"] = StageStatus.FAILED
-        draft.leaks += (error.temp_id,)
 
 
 def _record(

@@ -6,10 +6,8 @@ is none yet.
 
 from __future__ import annotations
 
-import errno
 import os
 import platform
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,7 +18,6 @@ from assay_sandbox.memory import memory_layer
 from assay_sandbox.node import find_node
 from assay_sandbox.nsjail_process import nsjail_program
 from assay_sandbox.policy import policy_of_this_host
-from assay_sandbox.tables import read_table, rows
 
 __all__ = ["blame", "diagnose"]
 
@@ -185,42 +182,6 @@ def _init(init: Init) -> Finding:
     return Finding("init", init.state, init.found, follows, init.fix)
 
 
-def _temporary_folder() -> Finding:
-    layer = "temporary folder"
-    place = os.path.realpath(tempfile.gettempdir())
-    kind, options = _filesystem(place)
-    if kind == "tmpfs":
-        return Finding(layer, PRESENT, kind, "workspaces live in memory, which is fast")
-    try:
-        descriptor = os.open(place, os.O_RDONLY | os.O_TMPFILE | os.O_RDWR, 0o600)
-        os.close(descriptor)
-    except OSError as error:
-        if error.errno in (errno.EACCES, errno.EROFS, errno.ENOSPC):
-            return Finding(
-                layer,
-                ABSENT,
-                "it can't be written",
-                "no workspace can be made",
-                "set TMPDIR to a folder that can be written",
-            )
-    found = f"{kind} ({options})" if options else kind
-    return Finding(layer, PRESENT, found, "workspaces live on this file system")
-
-
-def _disk() -> Finding:
-    layer = "disk"
-    kind, _ = _filesystem(os.path.realpath(tempfile.gettempdir()))
-    if kind == "tmpfs":
-        return Finding(layer, PRESENT, kind, "its size bounds what all workspaces hold together")
-    return Finding(
-        layer,
-        DEGRADED,
-        kind,
-        "what a jail writes into a workspace is measured, and bounded some milliseconds late",
-        "mount -t tmpfs -o size=4g,mode=1777 assay /mnt && export TMPDIR=/mnt",
-    )
-
-
 def _node() -> Finding:
     node = find_node()
     if node.reason:
@@ -242,18 +203,6 @@ def _sysctl(name: str) -> str | None:
         return None
 
 
-def _filesystem(place: str) -> tuple[str, str]:
-    """Kind of the file system that holds a path, and its journal mode where it says one."""
-    best, kind, journal = "", "unknown", ""
-    for line in rows(read_table("/proc/self/mounts")):
-        _, where, name, options, *_ = line.split(" ")
-        inside = place == where or place.startswith(where.rstrip("/") + "/")
-        if inside and len(where) >= len(best):
-            modes = [option for option in options.split(",") if option.startswith("data=")]
-            best, kind, journal = where, name, "".join(modes)
-    return kind, journal
-
-
 FIRST_CHECKS: tuple[Callable[[], Finding], ...] = (
     _nsjail,
     _kernel,
@@ -265,8 +214,4 @@ FIRST_CHECKS: tuple[Callable[[], Finding], ...] = (
     _memory,
     _openat2,
 )
-LAST_CHECKS: tuple[Callable[[], Finding], ...] = (
-    _temporary_folder,
-    _disk,
-    _node,
-)
+LAST_CHECKS: tuple[Callable[[], Finding], ...] = (_node,)

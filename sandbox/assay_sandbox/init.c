@@ -1,8 +1,8 @@
 /* Process 1 of a jail, compiled: starts one command at a time and reports how each ended.
  *
- * It is init.py once more, which says what a jail relies on. Both answer alike; `init_request.py`
- * says how a request is framed. Nothing is allocated, and when a call fails that must not fail,
- * this process ends, and with it everything in the jail.
+ * It is init.py once more, which says what a jail relies on; both answer alike. Nothing is
+ * allocated, and when a call fails that must not fail, this process ends, and with it everything
+ * in the jail.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -23,12 +23,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "init_request.h"
+
 enum {
-    REQUEST_BYTES = 1 << 20,
     GREETING_BYTES = 1 << 17,
     MESSAGE_BYTES = 4096,
-    TEXT_LEAST = 5, /* its length and the zero at its end */
-    MOST_LIMITS = 16,
     MOST_FDS = 64,
     LEAST_FDS = 4, /* request, stdin, stdout, stderr */
     RESERVED_FD = 64,
@@ -36,20 +35,6 @@ enum {
 };
 
 static const int FORWARDED[] = {SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGTERM};
-
-struct limit {
-    uint64_t kind, soft, hard;
-};
-
-struct request {
-    char **argv, **env, *cwd;
-    struct limit limits[MOST_LIMITS];
-    uint64_t limit_count;
-};
-
-struct reader {
-    unsigned char *at, *end;
-};
 
 /* How a command ended, as wait status, and what all processes took that were reaped. */
 struct ending {
@@ -64,80 +49,6 @@ static int control, signals, report;
 static void must(int held) {
     if (!held)
         _exit(1);
-}
-
-/* ---- a request -------------------------------------------------------------------------- */
-
-static int read_number(struct reader *from, int size, uint64_t *value) {
-    if (from->end - from->at < size)
-        return 0;
-    *value = 0;
-    for (int i = 0; i < size; i++)
-        *value |= (uint64_t)*from->at++ << (8 * i);
-    return 1;
-}
-
-static char *read_text(struct reader *from) {
-    uint64_t length;
-    if (!read_number(from, 4, &length) || (uint64_t)(from->end - from->at) <= length)
-        return NULL;
-    char *text = (char *)from->at;
-    if (memchr(text, 0, length + 1) != text + length)
-        return NULL;
-    from->at += length + 1;
-    return text;
-}
-
-/* Fill `space`, which has room for every text of a request, and move it behind what it got. */
-static char **read_texts(struct reader *from, char ***space) {
-    char **texts = *space;
-    uint64_t count;
-    if (!read_number(from, 4, &count))
-        return NULL;
-    while (count--)
-        if ((*(*space)++ = read_text(from)) == NULL)
-            return NULL;
-    *(*space)++ = NULL;
-    return texts;
-}
-
-static int parse_request(unsigned char *data, size_t size, char **space, struct request *into) {
-    struct reader from = {data, data + size};
-    into->argv = read_texts(&from, &space);
-    if (into->argv == NULL || into->argv[0] == NULL || !into->argv[0][0])
-        return 0;
-    into->env = read_texts(&from, &space);
-    if (into->env == NULL)
-        return 0;
-    for (char **variable = into->env; *variable; variable++)
-        if (strchr(*variable, '=') == NULL || **variable == '=')
-            return 0;
-    into->cwd = read_text(&from);
-    if (into->cwd == NULL || into->cwd[0] != '/')
-        return 0;
-    if (!read_number(&from, 4, &into->limit_count) || into->limit_count > MOST_LIMITS)
-        return 0;
-    for (uint64_t i = 0; i < into->limit_count; i++) {
-        struct limit *limit = &into->limits[i];
-        if (!read_number(&from, 4, &limit->kind) || limit->kind >= RLIM_NLIMITS ||
-            !read_number(&from, 8, &limit->soft) || !read_number(&from, 8, &limit->hard) ||
-            limit->soft > limit->hard || limit->hard > INT64_MAX)
-            return 0;
-    }
-    return from.at == from.end;
-}
-
-static int read_request(int fd, struct request *into) {
-    static unsigned char data[REQUEST_BYTES + 1];
-    static char *texts[REQUEST_BYTES / TEXT_LEAST + 2];
-    size_t size = 0;
-    ssize_t got;
-    while ((got = pread(fd, data + size, sizeof data - size, size)) > 0)
-        size += got;
-    if (got < 0)
-        return 0;
-    errno = EINVAL;
-    return size <= REQUEST_BYTES && parse_request(data, size, texts, into);
 }
 
 /* ---- in the child: becoming the command -------------------------------------------------- */

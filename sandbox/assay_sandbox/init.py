@@ -72,7 +72,7 @@ class Control:
         if flags & (_socket.MSG_TRUNC | _socket.MSG_CTRUNC):
             sys.exit(1)
         data = b"".join(part for _, _, part in ancillary)
-        return message, integers(data)
+        return message, memoryview(data).cast("i").tolist()
 
     def wait(self, command: int) -> bool:
         """Sleep until a message or a signal is there; True for a message."""
@@ -87,7 +87,7 @@ class Control:
                 got = os.read(self._signals, SIGNAL_BYTES)
             except BlockingIOError:
                 return
-            number, _, code, sender, *_ = integers(got)
+            number, _, code, sender, *_ = memoryview(got).cast("i")
             if command and number != SIGCHLD and code == SI_USER and sender == 0:
                 os.kill(command, number)
 
@@ -117,12 +117,6 @@ class Ending:
             self.peak_kib = max(self.peak_kib, used.ru_maxrss)
             if pid == command:
                 self.status, found = status, True
-
-
-def integers(data: bytes) -> "list[int]":
-    """The C integers that lie in these bytes."""
-    starts = range(0, len(data), INT_BYTES)
-    return [int.from_bytes(data[at : at + INT_BYTES], sys.byteorder) for at in starts]
 
 
 def call(name: str, *arguments: "Any") -> int:

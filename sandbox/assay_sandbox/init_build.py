@@ -7,6 +7,7 @@ never used. Anybody who could change it could change the store too.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import platform
@@ -24,13 +25,13 @@ from assay.api.folders import temporary_folder
 from assay.api.places import default_store_root
 from assay_sandbox.programs import ProgramFound, find_program
 
-__all__ = ["SOURCE", "Built", "build"]
+__all__ = ["Built", "build", "sources"]
 
-SOURCE = Path(__file__).with_name("init.c")
+SOURCES = ("init.c", "init_request.h")
 COMPILERS = ("cc", "gcc", "clang")
 OPTIONS = (
     *("-std=gnu11", "-O2", "-fstack-protector-strong", "-pipe", "-frandom-seed=assay"),
-    *("-s", "-Wl,--build-id=none", "-o", "init", "-x", "c", "-"),
+    *("-s", "-Wl,--build-id=none", "-o", "init", "init.c"),
 )
 LINKING = (("-static-pie",), ("-static",), ())
 """The first that works: without a C library to load, it starts in less time."""
@@ -58,12 +59,11 @@ def build(folder: Path | None = None) -> Built:
     name, compiler = _compiler()
     if compiler.reason:
         return Built(reason="no C compiler")
-    source = SOURCE.read_bytes()
-    key, place = _key(source, compiler), folder or _usual_place()
+    key, place = _key(compiler), folder or _usual_place()
     program = _kept(place, key) if place else b""
     if not program:
         with suppress(AssayError, OSError):
-            program = _compile(source, compiler)
+            program = _compile(compiler)
         if not program:
             return Built(reason=f"{name} can't compile it")
         # Where nothing can be kept, it is made for this process alone.
@@ -90,20 +90,28 @@ def _compiler() -> tuple[str, ProgramFound]:
     return "", found
 
 
-def _key(source: bytes, compiler: ProgramFound) -> str:
+@functools.cache
+def sources() -> dict[str, bytes]:
+    """The text of each file that it is made of, by name."""
+    return {name: Path(__file__).with_name(name).read_bytes() for name in SOURCES}
+
+
+def _key(compiler: ProgramFound) -> str:
     library = os.confstr("CS_GNU_LIBC_VERSION") if "CS_GNU_LIBC_VERSION" in os.confstr_names else ""
-    made_from = (compiler.digest, library, platform.machine(), OPTIONS, LINKING)
-    return hashlib.sha256(source + repr(made_from).encode()).hexdigest()
+    made_from = (sources(), compiler.digest, library, platform.machine(), OPTIONS, LINKING)
+    return hashlib.sha256(repr(made_from).encode()).hexdigest()
 
 
-def _compile(source: bytes, compiler: ProgramFound) -> bytes:
+def _compile(compiler: ProgramFound) -> bytes:
     """The program; empty when it can't be made. Raises OSError, CopyFailed, NoSpace."""
     with temporary_folder("init") as folder:
+        for name, text in sources().items():
+            (folder / name).write_bytes(text)
         for linking in LINKING:
             try:
                 finished = subprocess.run(
                     [compiler.path, *linking, *OPTIONS],
-                    input=source,
+                    stdin=subprocess.DEVNULL,
                     env=ENVIRONMENT,
                     cwd=folder,
                     stdout=subprocess.DEVNULL,

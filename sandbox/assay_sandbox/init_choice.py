@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 
 from assay.api.files import write_all
-from assay_sandbox.init_build import SOURCE, build
+from assay_sandbox.init_build import build, sources
 from assay_sandbox.inits import Init, InitKind
 
 __all__ = ["compiled_or_python", "python_init"]
@@ -40,7 +40,7 @@ def compiled_or_python() -> Init:
     except OSError:
         return python_init("no memory file can be made", "")
     found = f"compiled by {built.compiler}"
-    digest = _digest(SOURCE.read_bytes())
+    digest = _digest(b"".join(sources().values()))
     return Init(InitKind.COMPILED, digest, "present", found, program=program)
 
 

@@ -12,10 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pytest
 from support.cgroups import groups_of
-from support.jail import limits, python, runtime, sandbox, session, shell, spec
+from support.jail import limits, python, sandbox, session, shell, spec
 from support.processes import Watched, children, descendants, open_descriptors
 from support.supervisor import next_start, supervisor
 
@@ -131,13 +130,6 @@ def test_closing_ends_everything_inside_before_it_returns() -> None:
         jail.close()
         with pytest.raises(UsageError):
             jail.start(shell("true"))
-
-
-def test_a_jail_without_an_interpreter_fails_at_its_start() -> None:
-    empty = attrs.evolve(runtime(), mounts=())
-    with pytest.raises(SandboxFailed) as failed:
-        sandbox().open(spec(runtime=empty))
-    assert (failed.value.stage, failed.value.detail) == ("start", "init")
 
 
 def test_closing_while_another_thread_waits() -> None:

@@ -12,13 +12,15 @@ from pathlib import Path
 import attrs
 import pytest
 from support.cgroups import groups_of, own_groups
-from support.jail import limits, python, runtime, sandbox, session, shell, spec
+from support.jail import limits, python, sandbox, session, shell, spec
 from support.processes import Watched, children, descendants, open_descriptors
 from support.supervisor import next_start
 
 from assay.api import OutcomeStatus, SandboxFailed
+from assay_sandbox.layout import Layout, layout_of
 from assay_sandbox.memory import memory_layer
 from assay_sandbox.notes import notes_folder
+from assay_sandbox.textproto import Message
 
 MIB = 1024**2
 MANY = """
@@ -112,11 +114,23 @@ def test_without_a_keeper_there_is_none() -> None:
         assert len(children(os.getpid())) == 1
 
 
-def test_a_jail_that_can_not_start_says_why_in_a_log_of_its_own(spare: int) -> None:
-    empty = attrs.evolve(runtime(), mounts=())
-    with pytest.raises(SandboxFailed) as failed:
-        sandbox().open(spec(runtime=empty))
-    assert (failed.value.stage, failed.value.detail) == ("start", "init")
+def test_a_jail_that_can_not_start_says_why_in_a_log_of_its_own(
+    spare: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*arguments: object) -> Layout:
+        absent = Message()
+        absent.text("dst", "/absent")
+        absent.text("src", "/absent")
+        absent.flag("is_bind", True)
+        layout = layout_of(*arguments)  # type: ignore[arg-type]
+        return attrs.evolve(layout, mounts=(*layout.mounts, absent))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("assay_sandbox.sandbox.layout_of", broken)
+        with pytest.raises(SandboxFailed) as failed:
+            sandbox().open(spec())
+    assert (failed.value.stage, failed.value.detail) == ("start", "mounts")
+    assert spare not in children(os.getpid())
     with session() as jail:
         assert jail.run(shell("echo alive")).stdout.text() == "alive\n"
 

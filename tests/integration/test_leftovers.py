@@ -56,23 +56,26 @@ def test_a_run_killed_in_the_middle_leaves_only_what_clean_removes(
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     workers = Watched(processes_of_session(process.pid))
-    told = json.loads(assay("clean", "--older-than", "0s", "--json", env=env).out)
-    assert told["exit_code"] == 0
-    assert {item["fate"] for item in told["folders"] if item["kind"] == "run"} == {"in-use"}
+    (run,) = temporary.iterdir()
+    assert fate(run.name, env) == "in-use"
     assert len(list(temporary.glob("assay-run-*/assay-ws-*/tree/src/calc.py"))) >= 1
     for pid in processes_of_session(process.pid):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     assert workers.all_ended()
-    shown = assay("clean", "--dry-run", env=env)
-    assert shown.code == 0
-    assert "removable" in shown.out
-    assert list(temporary.iterdir())
-    cleaned = json.loads(assay("clean", "--json", env=env).out)
-    assert cleaned["exit_code"] == 0
-    assert {item["fate"] for item in cleaned["folders"]} == {"removed"}
+    assert fate(run.name, env, "--dry-run") == "removable"
+    assert list(temporary.iterdir()) == [run]
+    assert fate(run.name, env) == "removed"
     assert list(temporary.iterdir()) == []
     assert tree_ref(load_benchmark_task(suite, "add").fixture, HASHER) == source
+
+
+def fate(name: str, env: dict[str, str], *options: str) -> str:
+    """What `assay clean` says of one folder."""
+    told = json.loads(assay("clean", "--json", *options, env=env).out)
+    assert told["exit_code"] == 0
+    (found,) = [item["fate"] for item in told["folders"] if item["name"] == name]
+    return str(found)
 
 
 def test_a_run_removes_what_an_earlier_one_left_and_counts(tmp_path: Path, temporary: Path) -> None:
@@ -88,8 +91,9 @@ def test_a_run_removes_what_an_earlier_one_left_and_counts(tmp_path: Path, tempo
     assert done.code in (0, 1), done.err
     told = json.loads((tmp_path / "run/run.json").read_bytes())
     made = told["folders"]["created"]
-    assert told["folders"] == {"reaped": 1, "created": made, "removed": made}
-    assert made >= 4
+    assert told["folders"]["removed"] == made >= 4
+    # Other places are looked at too, and may have held something of others.
+    assert told["folders"]["reaped"] >= 1
     assert told["leaks"] == []
     assert (temporary / "assay-run-someones/precious").read_text() == "kept"
     assert os.listdir(temporary) == ["assay-run-someones"]

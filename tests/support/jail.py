@@ -17,6 +17,7 @@ import attrs
 from assay.api import Command, JailSpec, Limits, Mount, MountKind, Profile, Runtime
 from assay.builtin.hasher import TreeHasher
 from assay.store import Store
+from assay_sandbox.inits import InitKind
 from assay_sandbox.sandbox import NsjailSandbox
 from assay_sandbox.session import JailSession
 
@@ -24,9 +25,9 @@ PYTHON = b"/runtime/venv/bin/python"
 LIMITS = Limits(wall=20.0)
 
 
-def sandbox() -> NsjailSandbox:
+def sandbox(init: InitKind = InitKind.COMPILED) -> NsjailSandbox:
     """The sandbox; without one there is nothing to test, which fails and names the fix."""
-    found = NsjailSandbox()
+    found = NsjailSandbox(init)
     capabilities = found.capabilities()
     assert capabilities.available, f"{capabilities.layer}; fix: {capabilities.fix}"
     return found
@@ -82,9 +83,9 @@ def spec(**changes: Any) -> JailSpec:
 
 
 @contextmanager
-def session(**changes: Any) -> Iterator[JailSession]:
+def session(init: InitKind = InitKind.COMPILED, **changes: Any) -> Iterator[JailSession]:
     """A live jail."""
-    with sandbox().open(spec(**changes)) as live:
+    with sandbox(init).open(spec(**changes)) as live:
         yield live
 
 

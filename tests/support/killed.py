@@ -68,11 +68,14 @@ def kill_at_each_step(
     raise AssertionError("it never came to its end")
 
 
-def in_own_process(module: str, function: str, folder: Path) -> str:
-    """Call `module.function(folder)` in a new process; what it printed."""
+def in_own_process(module: str, function: str, folder: Path, within: tuple[str, ...] = ()) -> str:
+    """Call `module.function(folder)` in a new process; what it printed.
+
+    `within` is a command that starts it.
+    """
     done = subprocess.run(
         [
-            *(sys.executable, "-c"),
+            *(*within, sys.executable, "-c"),
             f"import sys; from pathlib import Path; import {module} as m; "
             f"m.{function}(Path(sys.argv[1]))",
             str(folder),

@@ -186,15 +186,16 @@ def test_clean(tmp_path: Path) -> None:
     env["ASSAY_STORE_DAYS"] = "0"
     shown = checked(assay("clean", "--dry-run", "--json", env=env).out)
     assert [item["fate"] for item in shown["store"]["evicted"]] == ["removable"]
+    # Other places are looked at too, and may hold something of others.
     told = {item["name"]: item["fate"] for item in shown["folders"]}
-    assert told == {left: "removable", "assay-ws-87654321": "foreign"}
+    assert {left: "removable", "assay-ws-87654321": "foreign"}.items() <= told.items()
     table = assay("clean", env=env)
     assert (table.code, table.err) == (0, "")
-    assert [line.split()[:2] for line in table.out.splitlines()[2:3]] == [[left, "removed"]]
-    assert "2 removed" in table.out
+    assert [left, "removed"] in [line.split()[:2] for line in table.out.splitlines()]
     after = checked(assay("clean", "--json", "--older-than", "2d", env=env).out)
     assert after["store"]["evicted"] == []
-    assert [item["fate"] for item in after["folders"]] == ["foreign"]
+    assert left not in {item["name"] for item in after["folders"]}
+    assert (tmp_path / "tmp/assay-ws-87654321").is_symlink()
 
 
 @pytest.mark.parametrize("age", ["", "24", "1.5h", "h", "1w", "-1h", "9999999h"])

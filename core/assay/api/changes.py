@@ -8,17 +8,16 @@ they have no changes.
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from assay.api.digests import ContentDigest, content_digest
 from assay.api.errors import CandidateMalformed, TreeRefused
 from assay.api.paths import is_ignored, parent, relpath
 from assay.api.reasons import Reason
 from assay.api.trees import (
     Change,
     ChangeSet,
-    Digest,
     Edits,
     Entry,
     EntryKind,
@@ -141,7 +140,7 @@ def edited_manifest(base: TreeManifest, edits: Edits, hasher: Hasher) -> TreeMan
     for path, write in edits.writes.items():
         for directory in ancestors(path):
             tree[directory] = Entry(directory, EntryKind.DIR)
-        tree[path] = _written(path, write, before.get(path))
+        tree[path] = _written(path, write, before.get(path), content_digest(hasher))
     _drop_emptied(tree, shrunk)
     try:
         return hasher.manifest(tree.values())
@@ -149,11 +148,13 @@ def edited_manifest(base: TreeManifest, edits: Edits, hasher: Hasher) -> TreeMan
         raise CandidateMalformed(str(error), Reason.UNSAFE_PATH) from None
 
 
-def _written(path: RelPath, write: FileWrite, before: Entry | None) -> Entry:
+def _written(
+    path: RelPath, write: FileWrite, before: Entry | None, content: ContentDigest
+) -> Entry:
     executable = write.executable
     if executable is None:
         executable = before is not None and before.executable
-    digest = Digest("sha256:" + hashlib.sha256(write.content).hexdigest())
+    digest = content.of(write.content)
     return Entry(path, EntryKind.FILE, executable, len(write.content), digest)
 
 

@@ -12,6 +12,7 @@ import attrs
 
 from assay.api.crew import Team
 from assay.api.descents import Descent, depth_first
+from assay.api.digests import SHA256, ContentDigest
 from assay.api.errors import CopyMismatch
 from assay.api.filecopies import LARGE, FileRow, copy_file
 from assay.api.files import copy_fault
@@ -23,7 +24,11 @@ __all__ = ["Layout", "copy_tree", "give"]
 
 
 def copy_tree(
-    source: int, target: int, entries: Iterable[Entry], layout: Layout
+    source: int,
+    target: int,
+    entries: Iterable[Entry],
+    layout: Layout,
+    content_digest: ContentDigest = SHA256,
 ) -> tuple[Entry, ...]:
     """Copy the entries from one directory into an empty one, `target` gets `layout` as well.
 
@@ -33,10 +38,12 @@ def copy_tree(
     nothing writes to it any more.
     """
     ordered = sorted(entries, key=_depth_first)
-    team = team_for(len(ordered), source, target, layout)
+    team = None
+    if content_digest == SHA256:
+        team = team_for(len(ordered), source, target, layout)
     try:
         if team is None:
-            _copy_alone(source, target, ordered, layout)
+            _copy_alone(source, target, ordered, layout, content_digest)
         else:
             _copy_together(team, source, target, ordered, layout)
     except OSError as error:
@@ -47,9 +54,15 @@ def copy_tree(
     return tuple(ordered)
 
 
-def _copy_alone(source: int, target: int, entries: Sequence[Entry], layout: Layout) -> None:
+def _copy_alone(
+    source: int,
+    target: int,
+    entries: Sequence[Entry],
+    layout: Layout,
+    content_digest: ContentDigest,
+) -> None:
     descent = Descent(source, target, layout)
-    large = LargeFiles(layout)
+    large = LargeFiles(layout, content_digest)
     try:
         for entry in entries:
             path = entry.path
@@ -58,7 +71,7 @@ def _copy_alone(source: int, target: int, entries: Sequence[Entry], layout: Layo
                 continue
             descent.stand_in(path.rpartition("/")[0])
             if entry.size < LARGE:
-                copy_file(*descent.here, _row(entry), layout)
+                copy_file(*descent.here, _row(entry), layout, content_digest)
             else:
                 large.add(*descent.here, _row(entry))
         large.finish()

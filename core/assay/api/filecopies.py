@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import os
 import stat
 from collections.abc import Callable
 from typing import TypeAlias
 
+from assay.api.digests import ContentDigest
 from assay.api.errors import CopyFailed, CopyMismatch
 from assay.api.files import EXHAUSTED, FILE_FLAGS, copy_fault, write_all
 from assay.api.layouts import Layout, give
@@ -64,7 +64,9 @@ def open_target(directory: int, name: bytes) -> int:
     return os.open(name, _CREATE, 0o600, dir_fd=directory)
 
 
-def copy_file(source: int, target: int, wanted: FileRow, layout: Layout) -> None:
+def copy_file(
+    source: int, target: int, wanted: FileRow, layout: Layout, content_digest: ContentDigest
+) -> None:
     """Copy one file from a directory into another one.
 
     Raises CopyMismatch when the source differs from what is wanted, CopyFailed, OSError.
@@ -75,13 +77,13 @@ def copy_file(source: int, target: int, wanted: FileRow, layout: Layout) -> None
     try:
         check_source(reader, wanted)
         if size >= LARGE:
-            fill_large(reader, open_target(target, name), wanted, layout)
+            fill_large(reader, open_target(target, name), wanted, layout, content_digest)
             return
         # One byte more than expected: growth shows without a second read.
         content = os.read(reader, size + 1)
     finally:
         os.close(reader)
-    if "sha256:" + hashlib.sha256(content).hexdigest() != digest:
+    if content_digest.of(content) != digest:
         raise mismatch(path)
     writer = open_target(target, name)
     try:
@@ -110,6 +112,7 @@ def fill_large(
     writer: int,
     wanted: FileRow,
     layout: Layout,
+    content_digest: ContentDigest,
     stopped: Callable[[], bool] = bool,
 ) -> None:
     """Make a new file the copy of a large one, and close it; ends early when `stopped`.
@@ -120,7 +123,7 @@ def fill_large(
     try:
         if not _clone(reader, writer):
             _copy(reader, writer, size, stopped)
-        if _digest(writer, size, stopped) != digest:
+        if _digest(writer, size, content_digest, stopped) != digest:
             if stopped():
                 raise CopyFailed("copy of a tree was stopped")
             raise mismatch(path)
@@ -163,9 +166,11 @@ def _copy(reader: int, writer: int, size: int, stopped: Callable[[], bool]) -> N
         done += len(content)
 
 
-def _digest(descriptor: int, size: int, stopped: Callable[[], bool]) -> str:
+def _digest(
+    descriptor: int, size: int, content_digest: ContentDigest, stopped: Callable[[], bool]
+) -> str:
     """Digest of a file of that size from its start; of any other size, no digest."""
-    hashed = hashlib.sha256()
+    hashed = content_digest.new(b"")
     block = bytearray(_BLOCK)
     view = memoryview(block)
     done = 0
@@ -174,4 +179,4 @@ def _digest(descriptor: int, size: int, stopped: Callable[[], bool]) -> str:
         done += count
         if done > size:
             break
-    return "sha256:" + hashed.hexdigest() if done == size else ""
+    return content_digest.text(hashed) if done == size else ""

@@ -18,6 +18,7 @@ from attrs import define, field
 
 from assay.api.crew import Team, assemble, running
 from assay.api.descents import Descent
+from assay.api.digests import SHA256, ContentDigest
 from assay.api.errors import CopyFailed
 from assay.api.filecopies import (
     FileRow,
@@ -51,7 +52,7 @@ def team_for(entries: int, source: int, target: int, layout: Layout) -> Team | N
 
 @define
 class CopyFiles:
-    """The job of a helper: tasks are files, in depth-first order."""
+    """The job of a helper: tasks are files with SHA-256 digests, in depth-first order."""
 
     descriptors: Sequence[int]
     argument: tuple[Any, ...]
@@ -62,7 +63,7 @@ class CopyFiles:
         try:
             for wanted in task:
                 descent.go(wanted[0].rpartition("/")[0])
-                copy_file(*descent.here, wanted, layout)
+                copy_file(*descent.here, wanted, layout, SHA256)
         except OSError as error:
             raise copy_fault(error, "copy of a tree failed") from None
         finally:
@@ -104,6 +105,7 @@ class LargeFiles:
     """Large files being copied by threads; few are open at one time."""
 
     layout: Layout
+    content_digest: ContentDigest
     _pool: ThreadPoolExecutor | None = None
     _pending: deque[Future[None]] = field(factory=deque)
     _stop: threading.Event = field(factory=threading.Event)
@@ -142,6 +144,6 @@ class LargeFiles:
 
     def _fill(self, reader: int, writer: int, wanted: FileRow) -> None:
         try:
-            fill_large(reader, writer, wanted, self.layout, self._stop.is_set)
+            fill_large(reader, writer, wanted, self.layout, self.content_digest, self._stop.is_set)
         finally:
             os.close(reader)

@@ -18,7 +18,9 @@ from assay.api import (
     TreeManifest,
 )
 from assay.api.copies import copy_tree
+from assay.api.digests import ContentDigest, content_digest
 from assay.api.files import copy_fault, open_root, opened
+from assay.api.room import require_room
 from assay.builtin.home import Home
 from assay.builtin.workspace import CopyWorkspace
 
@@ -68,11 +70,12 @@ class CopyCopier:
         nothing is left behind (CleanupFailed, caused by them, when that is impossible).
         """
         try:
+            require_room(scratch or tempfile.gettempdir(), prepared.manifest)
             home = Home.create(scratch or tempfile.gettempdir(), ids)
         except OSError as error:
             raise copy_fault(error, "workspace could not be made") from None
         try:
-            _fill(home, prepared)
+            _fill(home, prepared, content_digest(hasher))
             self._prove(prepared.manifest, hasher)
         except BaseException as error:
             home.remove(cause=error)
@@ -88,11 +91,11 @@ class CopyCopier:
         self._proven.append((hasher, manifest))
 
 
-def _fill(home: Home, prepared: Prepared) -> None:
+def _fill(home: Home, prepared: Prepared, content: ContentDigest) -> None:
     """Copy every entry of the manifest, each proven equal."""
     try:
         with opened(_open_source(prepared.handle)) as source:
-            copy_tree(source, home.tree_fd, prepared.manifest.entries, home.layout)
+            copy_tree(source, home.tree_fd, prepared.manifest.entries, home.layout, content)
         os.fchmod(home.tree_fd, 0o700)
     except OSError as error:
         raise copy_fault(error, "workspace could not be made") from None

@@ -41,11 +41,14 @@ def doctor(
       assay doctor --profiles
       assay doctor --json
     """
+    from assay.host_checks import check_host
     from assay.plugins import Registry
+    from assay.store import default_store_root
 
     sandbox = Registry().load("assay.sandboxes", "nsjail")()
-    findings: tuple[Finding, ...] = sandbox.diagnose()
     capabilities: Capabilities = sandbox.capabilities()
+    host = check_host(default_store_root(), capabilities.ids)
+    findings: tuple[Finding, ...] = (*sandbox.diagnose(), *host)
     missing = lacking(capabilities, findings)
     if as_json:
         _print_document(capabilities, findings, missing)
