@@ -54,6 +54,7 @@ ELSEWHERE = {
     ),
     "test_hostile_output.py": "what is shown of a run, whoever made it",
     "test_jail_disk.py": "the same watchdog looks after both",
+    "test_damaged_store.py": "whoever runs it, a copy is compared with its manifest",
     "test_no_space_runs.py": "only root mounts a small file system",
     "test_large_sources.py": "a source is looked at in the same way by everybody",
     "test_runtime_requirements.py": "wheels are read on the host, whoever runs it",
