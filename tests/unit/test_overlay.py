@@ -270,6 +270,7 @@ def test_everything_refused_is_refused_by_kind(in_folder: OverlayWorkspace) -> N
     (layer / "pkg/link").symlink_to("/etc/passwd")
     os.mkfifo(layer / "pkg/fifo")
     (layer / "bad\nname").write_bytes(b"")
+    Path(os.fsdecode(os.fsencode(layer) + b"/\xff")).write_bytes(b"")
     (layer / "twice").write_bytes(b"")
     (layer / "twin").hardlink_to(layer / "twice")
     (layer / "locked").mkdir(mode=0)
@@ -285,6 +286,7 @@ def test_everything_refused_is_refused_by_kind(in_folder: OverlayWorkspace) -> N
         ("pkg/m.py", RefusedKind.COLLISION),
         ("twice", RefusedKind.HARD_LINK),
         ("twin", RefusedKind.HARD_LINK),
+        ("\\xff", RefusedKind.UNSAFE_NAME),
     ]
     in_folder.lease().release()
     with pytest.raises(TreeRefused):
