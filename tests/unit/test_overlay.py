@@ -40,6 +40,7 @@ from assay.api import (
     TreeLimits,
     TreeManifest,
     TreeRefused,
+    UsageError,
     detached,
 )
 from assay.api.files import opened
@@ -196,6 +197,24 @@ def test_changes_in_memory_have_a_size_and_end_with_their_descriptor(
             assert sorted(os.listdir(merged)) == ["a", "empty", "f", "pkg"]
         assert Path("/proc/self/mountinfo").read_text() == mounts
     assert Path("/proc/self/mountinfo").read_text() == mounts
+
+
+def test_a_jail_that_writes_is_alone_where_each_mounts_for_itself(
+    in_folder: OverlayWorkspace,
+) -> None:
+    in_folder.mounts("/w", writable=False)
+    lease = in_folder.lease()
+    in_folder.mounts("/w", writable=False)
+    with pytest.raises(UsageError, match="alone"):
+        in_folder.mounts("/w", writable=True)
+    lease.release()
+    in_folder.mounts("/w", writable=True)
+    lease = in_folder.lease()
+    for writable in (False, True):
+        with pytest.raises(UsageError, match="alone"):
+            in_folder.mounts("/w", writable=writable)
+    lease.release()
+    in_folder.mounts("/w", writable=True)
 
 
 def test_what_the_kernel_leaves_is_understood(in_folder: OverlayWorkspace) -> None:
