@@ -42,9 +42,13 @@ def clean(
     """
     from assay.eviction import evict, store_limits
     from assay.leftovers import Fate, sweep
+    from assay.plugins import Registry
     from assay.scratch import scratch_places
     from assay.store import default_store_root
 
+    if not dry_run:
+        # A sandbox ends what dead supervisors left before it says what works here.
+        Registry().load("assay.sandboxes", "nsjail")().capabilities()
     age, limits, root = seconds(older_than), store_limits(), default_store_root()
     found = sweep(scratch_places(root), older_than=age, dry_run=dry_run)
     kept = evict(root, limits, dry_run=dry_run)
