@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import attrs
 import pytest
@@ -26,8 +27,11 @@ from assay.api import (
     SandboxFailed,
 )
 from assay.builtin.hasher import TreeHasher
+from assay_sandbox import init_build
 from assay_sandbox.configuration import LaunchPlan
+from assay_sandbox.init_choice import compiled_or_python
 from assay_sandbox.init_request import MOST_REQUEST_BYTES, encode_request
+from assay_sandbox.init_trial import try_init
 from assay_sandbox.inits import Init, InitKind
 from assay_sandbox.launch import Jail, launch
 from assay_sandbox.layout import layout_of
@@ -338,6 +342,26 @@ def test_a_compiled_one_that_fails_its_trial_is_not_used(content: bytes) -> None
         os.close(program)
     assert (plan.init.kind, plan.init.state) == (InitKind.PYTHON, "degraded")
     assert "fails its trial" in plan.init.found
+
+
+@pytest.mark.parametrize("linking", init_build.LINKING, ids=" ".join)
+def test_however_it_is_linked_it_passes_its_trial(
+    linking: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under both policies, which allow what a C library does at its start."""
+    monkeypatch.setattr(init_build, "LINKING", (linking,))
+    built = init_build.build(tmp_path / "inits")
+    assert built.program, built.reason
+    monkeypatch.setattr("assay_sandbox.init_choice.build", lambda: built)
+    init = compiled_or_python.__wrapped__()
+    assert init.program is not None
+    try:
+        for policy in PolicyKind:
+            _, plan = _measured(policy, InitKind.COMPILED)
+            assert plan is not None
+            try_init(attrs.evolve(plan, init=init))
+    finally:
+        os.close(init.program)
 
 
 def test_the_wider_policy_has_the_same_init() -> None:
