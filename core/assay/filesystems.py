@@ -68,10 +68,11 @@ def _mounted(place: str) -> tuple[str, str]:
     """Kind and device of the file system mounted nearest above a path, the last one if several."""
     best, kind, device = "", "unknown", ""
     try:
-        lines = MOUNTS.read_text(errors="surrogateescape").splitlines()
+        # A mount's name may hold anything but the end of a line.
+        lines = MOUNTS.read_bytes().decode("utf-8", "surrogateescape").split("\n")
     except OSError:
         return kind, device
-    for line in lines:
+    for line in filter(None, lines):
         before, _, after = line.partition(" - ")
         where = _ESCAPED.sub(lambda match: chr(int(match.group(1), 8)), before.split(" ")[4])
         inside = place == where or place.startswith(where.rstrip("/") + "/")

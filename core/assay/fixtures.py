@@ -15,6 +15,7 @@ from typing import Protocol, TypeVar
 
 from assay.api import (
     AssayError,
+    CleanupFailed,
     Contaminated,
     Copier,
     CopierUnsupported,
@@ -173,16 +174,24 @@ def _is_large(manifest: TreeManifest) -> bool:
 def leave(steps: tuple[Callable[[], object], ...], error: BaseException | None) -> None:
     """Take every step whatever the earlier ones raise, then raise the gravest error.
 
-    `steps` are in rising order of gravity of what they raise, above `error`; each error has
-    the next lower one as its cause. Returns only if there was none.
+    Contamination is the gravest, then a failed removal, then any other: of these the later
+    one. Each error has the next lower one as its cause. Returns only if there was none.
     """
+    errors = [] if error is None else [error]
     for step in steps:
         try:
             step()
-        except BaseException as graver:
-            error = _above(graver, error)
-    if error is not None:
-        raise error
+        except BaseException as raised:
+            errors.append(raised)
+    gravest: BaseException | None = None
+    for found in sorted(errors, key=_gravity):
+        gravest = _above(found, gravest)
+    if gravest is not None:
+        raise gravest
+
+
+def _gravity(error: BaseException) -> int:
+    return 2 if isinstance(error, Contaminated) else int(isinstance(error, CleanupFailed))
 
 
 def _above(graver: BaseException, lower: BaseException | None) -> BaseException:

@@ -6,7 +6,6 @@ holds the prepared runtime, so that every worker of a run uses the same one.
 
 from __future__ import annotations
 
-import tempfile
 import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +19,7 @@ from assay.api import (
     HostIds,
     Limits,
     Prepared,
+    Reason,
     Runtime,
     RunTrial,
     Sandbox,
@@ -28,6 +28,7 @@ from assay.api import (
     TrialSpec,
 )
 from assay.api.files import open_root, opened, read_file
+from assay.api.folders import temporary_folder
 from assay.artifacts import ArtifactLimits
 from assay.baseline import BASELINE
 from assay.benchmark import BenchmarkTask
@@ -169,12 +170,13 @@ def _repository(components: Components, benchmark: BenchmarkTask) -> Prepared:
             lambda entry: read_file(root, entry.path, entry.size),
             commit_date(benchmark.task),
         )
-    with tempfile.TemporaryDirectory(prefix="assay-repository-") as folder:
+    with temporary_folder("repository") as outer:
+        folder = outer / "content"
         for path, content in files.items():
-            place = Path(folder, path)
+            place = folder / path
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(content)
-        return _prepared(components, folder)
+        return _prepared(components, str(folder))
 
 
 @frozen
@@ -208,6 +210,14 @@ class WorkerFactory:
         prepared: dict[str, PreparedTask] = {}
 
         def run(spec: TrialSpec) -> TrialRecord:
+            record = trial(spec)
+            if Reason.COPY_FAILED in record.verdict.reasons:
+                # A stored tree may have been damaged: it is verified, and made anew if need be.
+                prepared.pop(spec.task, None)
+                components.store.verify_again()
+            return record
+
+        def trial(spec: TrialSpec) -> TrialRecord:
             if spec.task not in prepared:
                 prepared[spec.task] = prepare_task(
                     components, self.tasks[spec.task], self.runtimes[spec.task]

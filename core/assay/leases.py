@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from assay.api import TreeManifest
 from assay.api.files import open_root, opened, write_all, write_new
 
 __all__ = [
@@ -40,6 +41,7 @@ _NEW_LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_LEASE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _BLOCK = 1024**2
+_DISK_BLOCK = 4096
 
 
 @contextmanager
@@ -77,18 +79,18 @@ class Lease:
         """A new name for something that is not whole yet, which tells that it is ours."""
         return f"{UNFINISHED}{self.name}.{secrets.token_hex(16)}"
 
-    def used(self, key: str, size: int | None = None) -> None:
-        """Note that a tree was used now, and when it is new the bytes that it takes.
+    def used(self, key: str, manifest: TreeManifest | None = None) -> None:
+        """Note that a tree was used now, and when it is new how many bytes it takes.
 
         It is a help for choosing what to evict: whoever finds no note measures again.
         """
         name = used_name(key)
         with suppress(OSError), opened(open_root(self._root / USED)) as folder:
-            if size is None:
+            if manifest is None:
                 os.utime(name, dir_fd=folder, follow_symlinks=False)
             else:
                 fresh = self.unfinished()
-                write_new(folder, fresh, b"%d\n" % size, 0o600)
+                write_new(folder, fresh, b"%d\n" % _disk_bytes(manifest), 0o600)
                 os.replace(fresh, name, src_dir_fd=folder, dst_dir_fd=folder)
 
     def close(self) -> None:
@@ -100,6 +102,11 @@ class Lease:
             with suppress(OSError):
                 self._path.unlink(missing_ok=True)
         os.close(descriptor)
+
+
+def _disk_bytes(manifest: TreeManifest) -> int:
+    """About what it takes of a disk: whole blocks, and one for each directory."""
+    return sum(-(-entry.size // _DISK_BLOCK) or 1 for entry in manifest.entries) * _DISK_BLOCK
 
 
 def used_name(key: str) -> str:

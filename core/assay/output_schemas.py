@@ -68,6 +68,8 @@ def _run() -> dict[str, Any]:
         },
         "workspaces_on": _TEXT,
         "folders": _closed(reaped=_COUNT, created=_COUNT, removed=_COUNT),
+        "limits": _OBJECT,
+        "retired": _SKIPPED,
         "evicted": _COUNT,
         "leaks": _TEXTS,
         "interrupted": {"type": "boolean"},
@@ -92,7 +94,12 @@ def _check_output() -> dict[str, Any]:
     measured = _closed(verdict=_TEXT, reasons=_TEXTS, error=_TEXT)
     unmet = _closed(task=_TEXT, candidate=_TEXT, expected=expected, measured=measured)
     return _document(
-        "check-output", exit_code=_CODE, trials=_COUNT, unmet=_list(unmet), skipped=_SKIPPED
+        "check-output",
+        exit_code=_CODE,
+        trials=_COUNT,
+        unmet=_list(unmet),
+        skipped=_SKIPPED,
+        retired=_SKIPPED,
     )
 
 
@@ -109,10 +116,12 @@ def _clean_output() -> dict[str, Any]:
         bytes=_COUNT,
         fate={"enum": ["removed", "removable", "stuck"]},
     )
+    pruned = _closed(runs=_COUNT, files=_COUNT, bytes=_COUNT)
     return _document(
         "clean-output",
         exit_code=_CODE,
         dry_run={"type": "boolean"},
+        artifacts={"anyOf": [pruned, {"type": "null"}]},
         folders=_list(folder),
         store=_closed(bytes=_COUNT, limit=_COUNT, evicted=_list(evicted)),
     )
@@ -176,6 +185,7 @@ def _lint_output() -> dict[str, Any]:
         strict={"type": "boolean"},
         exit_code=_CODE,
         findings=_list(finding),
+        retired=_TEXTS,
         unread=_list(_closed(task=_TEXT, grader=_TEXT)),
         driven={"anyOf": [_list(run), {"type": "null"}]},
         skipped=_SKIPPED,
@@ -221,6 +231,7 @@ OUTPUT_SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
     "check-output": _check_output,
     "clean-output": _clean_output,
     "doctor-output": _doctor_output,
+    "error-output": lambda: _document("error-output", error=_TEXT, message=_TEXT, exit_code=_CODE),
     "lint-output": _lint_output,
     "lock-output": lambda: _document(
         "lock-output", changed=_TEXTS, published=_TEXTS, exit_code=_CODE

@@ -51,7 +51,7 @@ from assay.api.files import (
 from assay.api.places import default_store_root
 from assay.leases import LEASES, USED, Lease
 
-__all__ = ["BLOBS", "LOWERS", "NOTES", "TREES", "Store", "default_store_root", "tree_bytes"]
+__all__ = ["BLOBS", "LOWERS", "NOTES", "TREES", "Store", "default_store_root"]
 
 TREES = "trees"
 LOWERS = "lowers"
@@ -59,7 +59,6 @@ BLOBS = "blobs"
 NOTES = "notes"
 
 _NOTE_BYTES = 128
-_DISK_BLOCK = 4096
 _NOT_A_TREE = frozenset({errno.ENOTDIR, errno.ELOOP, errno.EACCES})
 
 
@@ -120,6 +119,11 @@ class Store:
         """Host path of a stored tree, or None; verified once by each store object."""
         return self._found(self._trees, ref)
 
+    def verify_again(self) -> None:
+        """Something did not equal what is stored: all trees are verified at their next use."""
+        with self._lock:
+            self._verified.clear()
+
     def lower(self, manifest: TreeManifest) -> str:
         """A stored tree as a jail's user would have copied it, made at first use; its host path.
 
@@ -150,9 +154,10 @@ class Store:
             except OSError as error:
                 raise copy_fault(error, "tree could not be stored") from None
             finally:
-                with suppress(FileNotFoundError):
+                # What is left of it now is evicted later.
+                with suppress(OSError):
                     remove_tree(trees, unfinished)
-        self._lease.used(key, tree_bytes(manifest))
+        self._lease.used(key, manifest)
         self._verified.add((folder, manifest.ref))
 
     def _found(self, folder: Path, ref: TreeRef) -> str | None:
@@ -252,12 +257,6 @@ class Store:
                 os.rename(name, spoiled, src_dir_fd=trees, dst_dir_fd=trees)
                 remove_tree(trees, spoiled)
         return False
-
-
-def tree_bytes(manifest: TreeManifest) -> int:
-    """About how many bytes of a disk a tree takes: whole blocks, one for each directory."""
-    blocks = sum(-(-entry.size // _DISK_BLOCK) or 1 for entry in manifest.entries)
-    return blocks * _DISK_BLOCK
 
 
 def _touch(directory: int, name: str) -> None:

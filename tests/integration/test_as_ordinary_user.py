@@ -16,9 +16,11 @@ ELSEWHERE = {
     "test_as_ordinary_user.py": "this module",
     "test_trees_as_ordinary_user.py": "becomes that user itself",
     "test_control_groups.py": "becomes that user itself, where root gave something away",
+    "test_init_build.py": "a compiler serves everybody alike",
     "test_jail_leftovers.py": "test_trees_as_ordinary_user.py reads and removes such trees",
     "test_reproducible.py": "both halves reproduce the published results",
     "test_run_command.py": "commands and exit codes",
+    "test_services.py": "test_sandbox_conformance.py hands sockets over, the rest is alike",
     "test_linked_installation.py": "how packages are installed",
     **dict.fromkeys(
         (
@@ -53,6 +55,7 @@ ELSEWHERE = {
     ),
     "test_hostile_output.py": "what is shown of a run, whoever made it",
     "test_jail_disk.py": "the same watchdog looks after both",
+    "test_damaged_store.py": "whoever runs it, a copy is compared with its manifest",
     "test_no_space_runs.py": "only root mounts a small file system",
     "test_large_sources.py": "a source is looked at in the same way by everybody",
     "test_runtime_requirements.py": "wheels are read on the host, whoever runs it",

@@ -26,7 +26,7 @@ from assay.api import (
 from assay.benchmark import BenchmarkTask
 from assay.builtin.copier import CopyCopier
 from assay.builtin.workspace import CopyWorkspace
-from assay.fixtures import SourceGuard, fixture_copy, with_fixture_copy
+from assay.fixtures import SourceGuard, fixture_copy, leave, with_fixture_copy
 
 
 @pytest.fixture
@@ -248,3 +248,22 @@ def test_an_error_with_a_cause_of_its_own_keeps_it(task: BenchmarkTask, scratch:
         with_fixture_copy(task, spoiling(task, spoil_write, failed))
     assert error.value.__cause__ is failed
     assert failed.__cause__ is inner
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_the_gravest_error_is_above_whatever_the_order_of_the_steps(reverse: bool) -> None:
+    errors = [Boom(), CleanupFailed("assay-ws-1"), Contaminated("task-1", "a", "b")]
+
+    def raising(error: BaseException) -> Callable[[], None]:
+        def step() -> None:
+            raise error
+
+        return step
+
+    steps = [raising(error) for error in (reversed(errors) if reverse else errors)]
+    own = KeyError("the operation's own")
+    with pytest.raises(Contaminated) as raised:
+        leave(tuple(steps), own)
+    assert raised.value.__cause__ is errors[1]
+    below = {errors[1].__cause__, (errors[1].__cause__ or own).__cause__}
+    assert below == {errors[0], own}

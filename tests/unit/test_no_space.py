@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -52,3 +54,38 @@ def test_what_can_not_fit_is_refused_before_anything_is_made(
     huge = Prepared(evolve(manifest, bytes=10**18), str(source))
     with nothing_leaks(tmp_path), pytest.raises(NoSpace):
         CopyCopier().open(huge, str(tmp_path), hasher=HASHER)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.ENFILE], ids=str)
+@pytest.mark.parametrize("step", ["mkdir", "write", "fchmod", "open"])
+def test_whatever_runs_out_at_any_call_nothing_is_left(
+    number: int, step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A quota can't be set up everywhere, so the calls themselves say that it is used up."""
+    source = make(tmp_path / "source", {"a": File(b"1"), "d": {"b": File(b"2")}})
+    prepared = CopyCopier().prepare(str(source), manifest_of(source), None)
+    (tmp_path / "scratch").mkdir()
+    real = getattr(os, step)
+    made = 0
+    for allowed in range(200):
+        left = [allowed]
+
+        def used_up(*arguments: Any, left: list[int] = left, **options: Any) -> Any:
+            left[0] -= 1
+            if left[0] == -1:
+                raise OSError(number, os.strerror(number))
+            return real(*arguments, **options)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, step, used_up)
+            try:
+                workspace = CopyCopier().open(prepared, str(tmp_path / "scratch"), hasher=HASHER)
+            except NoSpace:
+                assert os.listdir(tmp_path / "scratch") == []
+                continue
+        workspace.close()
+        made += 1
+        break
+    assert made
+    assert allowed >= 1
+    assert os.listdir(tmp_path / "scratch") == []

@@ -24,7 +24,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
-from attrs import asdict, define
+from attrs import asdict, define, field
 
 from assay.api.errors import CleanupFailed, UsageError
 from assay.api.files import copy_fault, open_root, remove_tree, write_new
@@ -44,6 +44,7 @@ _SCHEMA = "assay-folder-1"
 _NAME = re.compile(r"assay-([a-z]{2,16})-[a-z0-9_]{8}")
 _KIND = re.compile(r"[a-z]{2,16}")
 _ATTEMPTS = 4
+_NEEDED_TO_REMOVE = 3
 _PAUSE = 0.05
 
 
@@ -79,6 +80,7 @@ class MarkedFolder:
     parent_fd: int
     fd: int
     removed: bool = False
+    _spare: list[int] = field(factory=list)
 
     @classmethod
     def make(cls, kind: str, place: str | os.PathLike[str] | None = None) -> Self:
@@ -90,16 +92,20 @@ class MarkedFolder:
         if not _KIND.fullmatch(kind):
             raise UsageError("the kind of a temporary folder is 2 to 16 lower-case letters")
         where = Path(place or tempfile.gettempdir()).absolute()
+        spare: list[int] = []
         parent_fd = os.open(where, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
+            # What the removal will need must be there when there is no descriptor left.
+            spare += (os.dup(parent_fd) for _ in range(_NEEDED_TO_REMOVE))
             path = Path(tempfile.mkdtemp(prefix=f"assay-{kind}-", dir=where))
             try:
-                folder = cls(path, parent_fd, open_root(path))
+                folder = cls(path, parent_fd, open_root(path), spare=spare)
             except BaseException:
                 path.rmdir()
                 raise
         except BaseException:
-            os.close(parent_fd)
+            for descriptor in (*spare, parent_fd):
+                os.close(descriptor)
             raise
         try:
             folder._mark()
@@ -129,6 +135,8 @@ class MarkedFolder:
         """
         if self.removed:
             return
+        while self._spare:
+            os.close(self._spare.pop())
         for attempt in range(_ATTEMPTS):
             if attempt:
                 time.sleep(_PAUSE * attempt)

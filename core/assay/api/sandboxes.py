@@ -92,7 +92,10 @@ class Sandbox(Protocol):
     name: ClassVar[str]
 
     def capabilities(self) -> Capabilities:
-        """What works here; never raises."""
+        """What works here; never raises.
+
+        Whatever jails of dead supervisors left on the host is ended and removed first.
+        """
         ...
 
     def diagnose(self) -> tuple[Finding, ...]:

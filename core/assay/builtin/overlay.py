@@ -19,7 +19,8 @@ from assay.api import (
     TreeRef,
 )
 from assay.api.detached import supported
-from assay.api.files import copy_fault, open_root, opened, remove_tree
+from assay.api.files import copy_fault, open_root, opened
+from assay.api.folders import temporary_folder
 from assay.builtin.overlay_workspace import OverlayWorkspace, TreeDigests
 from assay.builtin.upper import OPAQUE
 from assay.builtin.upper_place import FolderPlace, MemoryPlace, UpperPlace
@@ -90,15 +91,10 @@ class OverlayCopier:
 
 def _kept_in_folder(scratch: str) -> Support:
     """Whether a file system keeps what an upper layer consists of, found out by doing it."""
-    with opened(os.open(scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as parent:
-        folder = tempfile.mkdtemp(prefix="assay-probe-", dir=scratch)
-        name = os.path.basename(folder)
+    with temporary_folder("probe", scratch) as folder, opened(open_root(folder)) as probe:
         try:
-            with opened(open_root(folder)) as probe:
-                os.setxattr(probe, OPAQUE, b"y")
-                os.mknod("whiteout", stat.S_IFCHR, os.makedev(0, 0), dir_fd=probe)
+            os.setxattr(probe, OPAQUE, b"y")
+            os.mknod("whiteout", stat.S_IFCHR, os.makedev(0, 0), dir_fd=probe)
         except OSError:
             return Support(False, "the scratch folder's file system can't hold an upper layer")
-        finally:
-            remove_tree(parent, name)
     return Support(True)

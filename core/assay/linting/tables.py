@@ -14,6 +14,7 @@ from assay.linting.driven import GraderRun
 from assay.linting.driving import Driven
 from assay.linting.report import Finding, LintReport
 from assay.reports.tables import safe, sentence
+from assay.token_shapes import detector
 
 __all__ = ["show"]
 
@@ -23,6 +24,7 @@ def show(report: LintReport, driven: Driven | None, console: Console) -> None:
     if driven is not None and driven.runs:
         console.print(_driven_table(driven.runs))
         console.print()
+        _show_survivors(driven.runs, console)
     standing = [found for found in report.findings if not found.excuse]
     for _, group in groupby(standing, key=lambda found: found.rule.id):
         _show_rule(tuple(group), console)
@@ -33,6 +35,12 @@ def show(report: LintReport, driven: Driven | None, console: Console) -> None:
     if report.unread:
         names = ", ".join(f"{task}/{grader}" for task, grader in report.unread)
         console.print(sentence(f"not read, for want of rules: {names}"), style="dim")
+    if report.retired:
+        names = ", ".join(report.retired)
+        console.print(sentence(f"retired, so only their files were read: {names}"), style="dim")
+    if not detector():
+        text = "secrets are searched for by assay's own patterns; assay[secrets] has more"
+        console.print(text, style="dim")
     for item in () if driven is None else driven.skipped:
         console.print(sentence(f"not driven {item.task}: {item.reason}"))
     console.print(_summary(len(report.tasks), standing))
@@ -71,7 +79,18 @@ def _show_rule(group: Sequence[Finding], console: Console) -> None:
 def _place(found: Finding) -> str:
     if found.file:
         return f"{found.file}:{found.line}" if found.line else found.file
-    return f"{found.task}/{found.grader}" if found.grader else found.task
+    return f"{found.task}/{found.grader}" if found.grader else found.task or "the suite"
+
+
+def _show_survivors(runs: Sequence[GraderRun], console: Console) -> None:
+    """Wrong candidates that every test of a grader lets through, with the place of the mistake."""
+    for run in runs:
+        for mutant in run.mutants:
+            if mutant.survives:
+                text = f"survives {run.task}/{run.grader}: {mutant.id}: {mutant.what}"
+                console.print(sentence(text))
+    if any(mutant.survives for run in runs for mutant in run.mutants):
+        console.print()
 
 
 def _driven_table(runs: Sequence[GraderRun]) -> Table:
