@@ -20,6 +20,7 @@ from assay.api import Edits, FileWrite, Workspace
 from assay.api.copies import Layout, copy_tree
 from assay.api.files import open_root, opened
 from assay.plugins import Registry
+from assay.store import Store
 from assay.tree import tree_manifest
 
 __all__ = ["ROWS", "Row", "Side", "Skipped", "Timed", "sides"]
@@ -121,6 +122,7 @@ class _Ours:
         tempfile.tempdir = str(copies)
         self._manifest = tree_manifest(tree, self._hasher)
         self._root = open_root(tree)
+        self._prepared: dict[str, tuple[Any, Any]] = {}
         self.fixture = str(tree)
         self.task = self
         self.id = "measured"
@@ -140,8 +142,15 @@ class _Ours:
 
     def copy(self, name: str, processes: int) -> Any:
         os.environ[PROCESSES] = str(processes)
-        copier = self._copier(name)
-        prepared = copier.prepare(self.fixture, self._manifest, None)
+        if name not in self._prepared:
+            # Once for each tree and process, as in a run.
+            copier = self._copier(name)
+            store = None
+            if not copier.host_visible:
+                store = Store(self._copies.parent / "store", self._hasher)
+            prepared = copier.prepare(self.fixture, self._manifest, store)
+            self._prepared[name] = copier, prepared
+        copier, prepared = self._prepared[name]
         return copier.open(prepared, str(self._copies), hasher=self._hasher)
 
     def frozen(self, workspace: Any) -> None:
@@ -149,7 +158,9 @@ class _Ours:
             raise AssertionError("one edit is one change")
 
     def an_edit(self) -> Edits:
-        return Edits({self._manifest.entries[-1].path: FileWrite(b"changed")})
+        # In the middle, since all records that follow are digested again.
+        files = [entry.path for entry in self._manifest.entries if entry.size]
+        return Edits({files[len(files) // 2]: FileWrite(b"changed")})
 
     def _copier(self, name: str) -> Any:
         if name not in self._registry.names("assay.copiers"):

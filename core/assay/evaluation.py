@@ -70,11 +70,13 @@ def evaluate(
     submission: Path | None = None,
     sandbox: str = "nsjail",
     copier: str = "copy",
+    include_retired: bool = False,
 ) -> Evaluation:
     """Grade a suite's calibration candidates, or with `submission` the user's own.
 
     `sandbox` names the plugin that makes the jails, `copier` the one that makes workspaces;
-    where that one does not work, `copy` is used, and the run says why.
+    where that one does not work, `copy` is used, and the run says why. Retired tasks are graded
+    only with `include_retired` or when `only` names them.
 
     Raises the first error of loading, UsageError for a place to write that lies inside a
     task's folder, then SandboxUnavailable, RevisionMismatch,
@@ -93,7 +95,15 @@ def evaluate(
     if copier != "copy":
         with scratch_folder(components) as scratch:
             components = with_working_copier(components, scratch)
-    plan = make_plan(suite, tasks, components, only=only, limit=limit, submissions=submissions)
+    plan = make_plan(
+        suite,
+        tasks,
+        components,
+        only=only,
+        limit=limit,
+        submissions=submissions,
+        include_retired=include_retired,
+    )
     if not plan.specs:
         raise RuntimeUnavailable(
             "every task was skipped: "

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from assay.api import AssayError, Finding, HostIds
+from assay.api.detached import supported
 from assay.filesystems import FileSystem, create_after_delete, file_system
 from assay.placement import Need, best_place
 
@@ -84,13 +85,10 @@ def _disk(found: FileSystem) -> Finding:
     if found.in_memory:
         follows = "its size bounds what all workspaces hold together"
         return Finding("disk", "present", found.kind, follows)
-    return Finding(
-        "disk",
-        "degraded",
-        found.kind,
-        "what a jail writes into a workspace is measured, and bounded some milliseconds late",
-        _MOUNT,
-    )
+    follows = "what a jail writes into a workspace is measured, and bounded some milliseconds late"
+    if supported():
+        follows += "; the kernel bounds the changes of copier overlay"
+    return Finding("disk", "degraded", found.kind, follows, _MOUNT)
 
 
 def _speed(place: Path, found: FileSystem) -> Finding:

@@ -36,6 +36,7 @@ __all__ = ["DEFAULT_HASHER", "LockResult", "Why", "compute_pins", "lock_suite"]
 
 DEFAULT_HASHER = "assay-tree-v1"
 _KEYS = ("contract", "fixture", "hidden", "task", "version")
+_TREES = "trees."
 _DEFAULTS: Mapping[str, Any] = {"contract": DEFAULT_HASHER, "hidden": None, "version": 1}
 
 
@@ -169,11 +170,15 @@ def _drift(old: Mapping[str, Any], new: Mapping[str, Any], *, done: bool) -> Ite
 
 
 def _value(pin: Mapping[str, Any], key: str) -> Any:
-    return pin.get(key, _DEFAULTS.get(key)) or "nothing"
+    _, is_tree, name = key.partition(_TREES)
+    found = pin.get("trees", {}).get(name) if is_tree else pin.get(key, _DEFAULTS.get(key))
+    return found or "nothing"
 
 
 def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    return [key for key in _KEYS if _value(old, key) != _value(new, key)]
+    trees = sorted({*old.get("trees", {}), *new.get("trees", {})})
+    keys = (*_KEYS, *(f"{_TREES}{name}" for name in trees))
+    return [key for key in keys if _value(old, key) != _value(new, key)]
 
 
 def _is_changed(old: Mapping[str, Any], new: Mapping[str, Any], task_id: str) -> bool:
@@ -221,14 +226,6 @@ def _entries(
         )
         for task_id in changed
     ]
-
-
-def _flat(pins: Mapping[str, Any]) -> dict[str, Any]:
-    return {**pins, **{f"trees.{name}": digest for name, digest in pins.get("trees", {}).items()}}
-
-
-def _tree_keys(*pins: Mapping[str, Any]) -> list[str]:
-    return sorted({key for one in pins for key in one if key.startswith("trees.")})
 
 
 def _replace(path: Path, document: Mapping[str, Any]) -> None:

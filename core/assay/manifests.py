@@ -73,7 +73,7 @@ class GitDocument:
 @frozen
 class _Retired:
     reason: str
-    since: str | None = None
+    last_valid: int | None = None
 
 
 @frozen
@@ -171,7 +171,7 @@ def _without_paths(document: TaskDocument, suite: SuiteHeader | None) -> Task:
         clock=checked("clock", check_clock, document.clock),
         git={"init": True} if document.git.init else {},
         version=checked("version", _in_range, document.version, 1, MAX_INTEGER),
-        retired=_retired(document.retired),
+        retired=checked("retired", _retired, document.retired, document.version),
         require_trust=suite.require_trust if suite else Trust.UNGUARDED,
     )
 
@@ -249,10 +249,15 @@ def _baseline(
     }
 
 
-def _retired(document: _Retired | None) -> Mapping[str, Any] | None:
+def _retired(document: _Retired | None, version: int) -> Mapping[str, Any] | None:
     if document is None:
         return None
-    return {"reason": document.reason, "since": document.since}
+    if not document.reason.strip():
+        raise FieldError("must say why the task is no longer used", ("reason",))
+    checked("reason", _title, document.reason)
+    if document.last_valid is not None and not 1 <= document.last_valid <= version:
+        raise FieldError(f"must be a version from 1 to {version}", ("last_valid",))
+    return {"reason": document.reason, "last_valid": document.last_valid}
 
 
 def _title(text: str) -> str:

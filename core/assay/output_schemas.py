@@ -68,6 +68,8 @@ def _run() -> dict[str, Any]:
         },
         "workspaces_on": _TEXT,
         "folders": _closed(reaped=_COUNT, created=_COUNT, removed=_COUNT),
+        "limits": _OBJECT,
+        "retired": _SKIPPED,
         "evicted": _COUNT,
         "leaks": _TEXTS,
         "interrupted": {"type": "boolean"},
@@ -92,7 +94,12 @@ def _check_output() -> dict[str, Any]:
     measured = _closed(verdict=_TEXT, reasons=_TEXTS, error=_TEXT)
     unmet = _closed(task=_TEXT, candidate=_TEXT, expected=expected, measured=measured)
     return _document(
-        "check-output", exit_code=_CODE, trials=_COUNT, unmet=_list(unmet), skipped=_SKIPPED
+        "check-output",
+        exit_code=_CODE,
+        trials=_COUNT,
+        unmet=_list(unmet),
+        skipped=_SKIPPED,
+        retired=_SKIPPED,
     )
 
 
@@ -176,6 +183,7 @@ def _lint_output() -> dict[str, Any]:
         strict={"type": "boolean"},
         exit_code=_CODE,
         findings=_list(finding),
+        retired=_TEXTS,
         unread=_list(_closed(task=_TEXT, grader=_TEXT)),
         driven={"anyOf": [_list(run), {"type": "null"}]},
         skipped=_SKIPPED,

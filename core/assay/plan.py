@@ -61,6 +61,8 @@ class Plan:
     candidates: Mapping[tuple[str, str], Candidate]
     specs: tuple[TrialSpec, ...]
     skipped: tuple[Skipped, ...]
+    retired: tuple[Skipped, ...]
+    """Tasks that are no longer used and were not asked for, with the reasons."""
     submitted: bool
     """Whether the candidates came from the user rather than with the suite."""
 
@@ -88,14 +90,28 @@ def make_plan(
     only: Collection[str] = (),
     limit: int | None = None,
     submissions: tuple[Candidate, ...] | None = None,
+    include_retired: bool = False,
 ) -> Plan:
     """Check pins, prepare runtimes, list the trials.
+
+    Retired tasks are left out unless they are in `only`, or with `include_retired`.
 
     Raises RevisionMismatch for a digest that differs from its pin, RuntimeUnavailable,
     InvalidInput for a run without a trial.
     """
     revisions = {task_id: revision(task, components.hasher) for task_id, task in loaded.items()}
     chosen = {task_id: task for task_id, task in loaded.items() if not only or task_id in only}
+    retired = (
+        ()
+        if include_retired
+        else tuple(
+            Skipped(task_id, str(task.task.retired["reason"]))
+            for task_id, task in sorted(chosen.items())
+            if task.task.retired is not None and task_id not in only
+        )
+    )
+    for item in retired:
+        del chosen[item.task]
     runtimes = prepare_runtimes(components, chosen)
     skipped = tuple(
         Skipped(task_id, reason)
@@ -121,7 +137,8 @@ def make_plan(
         key=lambda spec: spec.key,
     )[:limit]
     if not specs and not skipped:
-        raise InvalidInput(f"suite {suite.header.id}: no candidate to grade")
+        problem = "every task is retired" if retired and not chosen else "no candidate to grade"
+        raise InvalidInput(f"suite {suite.header.id}: {problem}")
     return Plan(
         header=suite.header,
         tasks={task_id: chosen[task_id] for task_id in sorted({spec.task for spec in specs})},
@@ -130,6 +147,7 @@ def make_plan(
         candidates=candidates,
         specs=tuple(specs),
         skipped=skipped,
+        retired=retired,
         submitted=submissions is not None,
     )
 
@@ -157,7 +175,7 @@ def revision(benchmark: BenchmarkTask, hasher: Hasher) -> TaskPins:
     if pins is not None and pins != found:
         names = [
             name
-            for name in ("fixture", "hidden", "trees", "task")
+            for name in ("fixture", "hidden", "trees", "task", "version")
             if getattr(pins, name) != getattr(found, name)
         ]
         raise RevisionMismatch(

@@ -39,6 +39,7 @@ GROUPS = (
     "assay.executors",
     "assay.suite_readers",
     "assay.reporters",
+    "assay.lint_rules",
 )
 
 

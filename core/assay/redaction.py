@@ -24,7 +24,7 @@ from assay.api import Captured, TrialRecord
 from assay.known_values import SHORTEST, KnownValues
 from assay.token_shapes import detector, find_tokens
 
-__all__ = ["PATH", "SECRET", "Redactor", "host_redactor"]
+__all__ = ["HOMES", "PATH", "SECRET", "Redactor", "host_redactor"]
 
 SECRET = "<key>"
 PATH = "<path>"
@@ -48,7 +48,7 @@ _CONTROL = re.compile(
     r"|(?P<newline>\r\n)"
     r"|(?P<other>[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069])"
 )
-_HOMES = re.compile(
+HOMES = re.compile(
     r"(?:(?<![\w.~/-])(?<!<path>)|(?<=file://)|(?<=-[A-Z]))"
     r"(?:/(?:home|Users)/[^\s/'\":;,()<>\[\]{}]{1,255}+|/root(?![\w.-])"
     r"|(?:/private)?/var/folders/[\w+-]{1,64}+/[\w+-]{1,64}+"
@@ -84,7 +84,7 @@ class Redactor:
             parts += text[done:start], SECRET
             done = end
         text = "".join((*parts, text[done:]))
-        return _HOMES.sub(PATH, self.places.replaced(text, PATH))
+        return HOMES.sub(PATH, self.places.replaced(text, PATH))
 
     def message(self, text: str) -> str:
         """A message of an error: no absolute path but of places inside a jail."""

@@ -62,14 +62,27 @@ def build_report(
         "results": {
             "tasks": [_task(plan, task_id, baseline.get(task_id)) for task_id in plan.tasks],
             "skipped": [{"task": item.task} for item in plan.skipped],
+            **_retired(plan),
             "trials": [
                 _trial(record, plan.candidates[record.spec.task, record.spec.candidate])
                 for record in ordered
             ],
         },
-        "summary": _summary(plan, ordered),
+        "summary": _summary(plan, [r for r in ordered if not _is_retired(plan, r.spec.task)]),
         "identity": dict(identity),
     }
+
+
+def _is_retired(plan: Plan, task_id: str) -> bool:
+    """Whether results of a task are listed, but in no count and no rate."""
+    return plan.tasks[task_id].task.retired is not None
+
+
+def _retired(plan: Plan) -> dict[str, Any]:
+    """Retired tasks, whether graded or not; no key for suites without any."""
+    graded = [task_id for task_id in plan.tasks if _is_retired(plan, task_id)]
+    tasks = sorted([*graded, *(item.task for item in plan.retired)])
+    return {"retired": [{"task": task_id} for task_id in tasks]} if tasks else {}
 
 
 def results_digest(report: Mapping[str, Any]) -> Digest:

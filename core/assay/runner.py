@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from attrs import evolve, field, frozen
+from attrs import asdict, evolve, field, frozen
 
 from assay.api import (
     ExecutorSetup,
@@ -98,6 +98,7 @@ def _execute(
         "skipped": [
             {"task": item.task, "reason": redactor.message(item.reason)} for item in plan.skipped
         ],
+        "retired": [asdict(item) for item in plan.retired],
         "executor": executor,
         "workers": workers,
         "copier": components.copier.name,

@@ -18,13 +18,14 @@ from assay.api import HostIds, Limits, SandboxFailed
 from assay_sandbox.bytecode import PYC_PREFIX
 from assay_sandbox.configuration import LaunchPlan, configuration
 from assay_sandbox.guard import Guard
+from assay_sandbox.inits import Init
 from assay_sandbox.layout import INIT_PATH, Layout
 from assay_sandbox.nsjail_log import LogReading
 from assay_sandbox.nsjail_process import start_nsjail
 from assay_sandbox.spares import SPARES
 from assay_sandbox.waiting import Waiting, start_waiting
 
-__all__ = ["Jail", "launch", "read_mounts"]
+__all__ = ["Jail", "init_command", "launch", "read_mounts"]
 
 CREDENTIALS = struct.Struct("3i")
 MESSAGE_BYTES = 1 << 17
@@ -140,11 +141,10 @@ def launch(plan: LaunchPlan, layout: Layout, limits: Limits, room: int, *, loopb
     spare = None if layout.descriptors else SPARES.take(plan, limits, room)
     started = spare or start_waiting(plan, limits, room, layout.descriptors)
     try:
-        argv = [*(PYTHON_INIT if plan.init.script else (COMPILED_INIT,)), str(started.inherited)]
         config = configuration(
             plan,
             layout,
-            argv,
+            init_command(plan.init, started.inherited),
             {"LC_ALL": "C.UTF-8"},
             started.inherited,
             loopback=loopback,
@@ -155,6 +155,11 @@ def launch(plan: LaunchPlan, layout: Layout, limits: Limits, room: int, *, loopb
         raise
     started.nsjail.configure(config)
     return Jail(started)
+
+
+def init_command(init: Init, control: int) -> list[str]:
+    """Name and arguments of an init whose control socket has this number in nsjail."""
+    return [*(PYTHON_INIT if init.script else (COMPILED_INIT,)), str(control)]
 
 
 def read_mounts(plan: LaunchPlan, layout: Layout) -> bytes:

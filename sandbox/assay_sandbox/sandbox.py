@@ -29,6 +29,7 @@ from assay.api import (
     Store,
     Support,
 )
+from assay.api.detached import supported
 from assay_sandbox.configuration import LaunchPlan
 from assay_sandbox.doctor import blame, diagnose
 from assay_sandbox.init_choice import compiled_or_python, python_init
@@ -56,8 +57,10 @@ MOUNT_INTERFACES = ("new", "old")
 
 LAYERS = {
     "namespaces": "present: user, pid, mount, network, ipc, uts, cgroup",
-    "disk": "degraded: watchdog over writable trees; the kernel bounds files and /tmp",
 }
+
+DISK = "degraded: watchdog over writable trees; the kernel bounds files and /tmp"
+DISK_BOUNDED = f"{DISK}, and changes of overlay workspaces"
 
 SECCOMP = {
     PolicyKind.STANDARD: "present: allow-list",
@@ -206,6 +209,7 @@ def _measure(kind: PolicyKind, wanted: InitKind) -> tuple[Capabilities, LaunchPl
             **LAYERS,
             "seccomp": SECCOMP[kind],
             "mounts": f"present: {plan.mount_interface} mount interface",
+            "disk": DISK_BOUNDED if supported() else DISK,
             "memory": f"{memory.state}: {memory.layer}",
             "processor": memory.processor,
             "init": f"{init.state}: {init.kind.value}",

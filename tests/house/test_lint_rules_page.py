@@ -9,6 +9,9 @@ from support.linting import rules
 from support.repository import ROOT
 
 from assay.api import LintRule, LintSeverity
+from assay.linting.answers import ANSWER_RULES
+from assay.linting.papers import PAPER_RULES
+from assay.linting.private import PRIVATE_RULES
 from assay.linting.rules import DRIVEN_RULES, SUITE_RULES
 from assay_graders.linting.case_files import CALL_RULES, STREAM_RULES
 from assay_graders.linting.rules import PYTHON_RULES
@@ -20,7 +23,8 @@ _SECTION = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 CASE_RULES = tuple(dict.fromkeys((*CALL_RULES, *STREAM_RULES)))
-IN_TABLES = (*SUITE_RULES, *DRIVEN_RULES, *CASE_RULES)
+PUBLISHING_RULES = (*ANSWER_RULES, *PRIVATE_RULES, *PAPER_RULES)
+IN_TABLES = (*SUITE_RULES, *PUBLISHING_RULES, *DRIVEN_RULES, *CASE_RULES)
 SECTIONS = {match[1]: match for match in _SECTION.finditer(_PAGE)}
 
 

@@ -16,6 +16,7 @@ ELSEWHERE = {
     "test_as_ordinary_user.py": "this module",
     "test_trees_as_ordinary_user.py": "becomes that user itself",
     "test_control_groups.py": "becomes that user itself, where root gave something away",
+    "test_init_build.py": "a compiler serves everybody alike",
     "test_jail_leftovers.py": "test_trees_as_ordinary_user.py reads and removes such trees",
     "test_reproducible.py": "both halves reproduce the published results",
     "test_run_command.py": "commands and exit codes",

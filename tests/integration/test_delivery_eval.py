@@ -31,11 +31,17 @@ REASONS = {
 }
 
 
-@pytest.fixture(scope="module", params=["delivery-eval", "delivery-eval-node"])
+# Which copier makes no difference to what is published.
+COPIERS = {"delivery-eval": "overlay", "delivery-eval-node": "copy"}
+
+
+@pytest.fixture(scope="module", params=COPIERS)
 def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("runs") / "run"
-    done = assay("run", f"builtin:{request.param}", "--output", folder)
+    words = ("--output", folder, "--copier", COPIERS[request.param])
+    done = assay("run", f"builtin:{request.param}", *words)
     assert done.code == 0, done.err
+    assert json.loads((folder / "run.json").read_bytes())["copier"] == COPIERS[request.param]
     return request.param, folder, done
 
 

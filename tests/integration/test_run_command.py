@@ -123,6 +123,34 @@ def test_the_pin_of_a_published_task_changes_after_it_was_measured_again(tmp_pat
     ] == ["clearer"]
 
 
+def test_a_retired_task_is_listed_and_graded_only_when_it_is_asked_for(tmp_path: Path) -> None:
+    suite = make_suite(tmp_path / "suite")
+    add_task(suite, "old", retired={"reason": "too easy by now", "last_valid": 1})
+    for task in ("add", "old"):
+        add_candidate(suite / task, "gold", GOLD)
+    documents = {}
+    for name, more in (
+        ("plain", ()),
+        ("all", ("--include-retired",)),
+        ("named", ("--task", "old")),
+    ):
+        done = assay("run", suite, "--output", tmp_path / name, *more)
+        assert done.code == 0
+        assert ("retired old: too easy by now" in done.out) == (name == "plain")
+        documents[name] = json.loads((tmp_path / name / "report.json").read_text())
+        about = json.loads((tmp_path / name / "run.json").read_text())
+        assert [item["task"] for item in about["retired"]] == ["old"] * (name == "plain")
+    graded = {
+        name: [trial["task"] for trial in document["results"]["trials"]]
+        for name, document in documents.items()
+    }
+    assert graded == {"plain": ["add"], "all": ["add", "old"], "named": ["old"]}
+    assert [document["summary"]["trials"] for document in documents.values()] == [1, 1, 0]
+    (suite / "add/task.json").write_text(json.dumps(task_manifest(retired={"reason": "x"})))
+    alone = assay("run", suite, "--output", tmp_path / "none")
+    assert (alone.code, "every task is retired" in alone.err) == (3, True)
+
+
 def test_baseline_drift_is_invalid_and_blames_nobody(tmp_path: Path) -> None:
     suite = make_suite(tmp_path / "suite", baseline={"visible": "pass"})
     add_candidate(suite / "add", "gold", GOLD)

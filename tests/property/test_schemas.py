@@ -54,7 +54,7 @@ LEGAL: Mapping[str, dict[str, Any]] = {
         "caches": ["c"],
         "clock": "2026-01-31T09:30:00Z",
         "version": 2,
-        "retired": {"reason": "r", "since": "s"},
+        "retired": {"reason": "r", "last_valid": 1},
     },
     "candidate": {
         "schema": 1,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from pathlib import Path
 
@@ -17,7 +18,8 @@ def groups_of(supervisor: int) -> set[Path]:
     """The same of another process."""
     mine = f"{os.stat('/proc/self/ns/pid').st_ino}.{supervisor}.*"
     return {
-        found
+        # Not Path.glob, which fails when a group of somebody else's goes away meanwhile.
+        Path(found)
         for pattern in (f"assay*/{mine}", f"*/assay*/{mine}", f"*/*/*/*/assay*/{mine}")
-        for found in ROOT.glob(pattern)
+        for found in glob.glob(str(ROOT / pattern))
     }

@@ -110,5 +110,6 @@ def plan(records: list[TrialRecord], expect: Expectation | None = None) -> Plan:
         },
         specs=tuple(made.spec for made in records),
         skipped=(),
+        retired=(),
         submitted=expect is None,
     )

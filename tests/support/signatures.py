@@ -161,9 +161,16 @@ def _value(value: Any) -> str:
     if isinstance(value, Enum):
         return f"{type(value).__name__}.{value.name}"
     if attrs.has(type(value)):
-        return f"{type(value).__name__}()" if value == type(value)() else repr(value)
+        return _instance(value)
     if isinstance(value, frozenset):
         return f"{{{', '.join(sorted(_value(item) for item in value))}}}"
     if isinstance(value, type):
         return value.__name__
     return repr(value)
+
+
+def _instance(value: Any) -> str:
+    """A default that is data of ours; one that holds a function is told by its name alone."""
+    if any(callable(getattr(value, field.name)) for field in attrs.fields(type(value))):
+        return f"{type(value).__name__}({value.name!r}, ...)"
+    return f"{type(value).__name__}()" if value == type(value)() else repr(value)

@@ -21,6 +21,8 @@ from assay.schemas import schema
 from assay.shipped import builtin_names
 from assay.suites import open_suite
 
+README = "# Tiny\n\n## Origin\n\nOurs.\n\n## Expected behaviour\n\nGold passes.\n"
+
 
 def report(folder: Path, *only: str, registry: Registry | None = None) -> LintReport:
     registry = registry or Registry()
@@ -42,6 +44,7 @@ def suite(tmp_path: Path) -> Path:
     fails = {"verdict": "rejected", "required": ["hidden-tests-failed"]}
     add_candidate(folder / "add", "gold", {"src/calc.py": FIXED}, expect={"verdict": "accepted"})
     add_candidate(folder / "add", "bad", {"src/calc.py": "x = 1\n"}, expect=fails)
+    write_tree(folder, {"LICENSE": "MIT", "README.md": README})
     lock_suite(folder)
     return folder
 
@@ -89,6 +92,17 @@ def test_every_task_that_can_t_be_loaded_is_found(suite: Path) -> None:
         "b",
         "c",
     ]
+
+
+def test_of_a_retired_task_only_the_files_are_read(suite: Path) -> None:
+    changed(suite, graders=graders()[:1])
+    pin_anew(suite)
+    assert list(found(suite)) == ["no-hidden-grader"]
+    changed(suite, graders=graders()[:1], retired={"reason": "old"})
+    assert found(suite) == {}
+    assert report(suite).retired == ("add",)
+    assert report(suite).loadable() == ()
+    assert report(suite, "add").retired == ()
 
 
 def test_a_tree_that_is_refused(suite: Path) -> None:

@@ -39,6 +39,19 @@ def _records() -> list[TrialRecord]:
     ]
 
 
+def test_a_retired_task_is_listed_and_in_no_count_and_no_rate() -> None:
+    records = _records()
+    made = plan(records)
+    old = made.tasks["sum"]
+    retired = evolve(old, task=evolve(old.task, retired={"reason": "too easy"}))
+    report = build_report(evolve(made, tasks={**made.tasks, "sum": retired}), records, {}, {})
+    assert report["results"]["retired"] == [{"task": "sum"}]
+    assert [trial["task"] for trial in report["results"]["trials"]].count("sum") == 2
+    assert report["summary"]["trials"] == 2
+    assert [row["trials"] for row in report["summary"]["candidates"]] == [1, 1]
+    assert "retired" not in build_report(made, records, {}, {})["results"]
+
+
 def test_an_ungradable_trial_is_in_no_denominator() -> None:
     records = _records()
     rows = build_report(plan(records), records, {}, {})["summary"]["candidates"]

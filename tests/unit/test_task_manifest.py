@@ -163,6 +163,12 @@ def test_each_of_the_four_keys_is_required(key: str) -> None:
         ({"seed": 1.0}, "task.json: seed: must be a whole number"),
         ({"version": 0}, "task.json: version: must be between 1"),
         ({"retired": {}}, "task.json: retired.reason: is required"),
+        ({"retired": {"reason": " "}}, "task.json: retired.reason: must say why"),
+        ({"retired": {"reason": "a\nb"}}, "task.json: retired.reason: must be one line"),
+        (
+            {"retired": {"reason": "r", "last_valid": 3}, "version": 2},
+            "task.json: retired.last_valid: must be a version from 1 to 2",
+        ),
         ({"evidence": True}, "task.json: evidence: must be one of: required, optional"),
         ({"graders": {}}, "task.json: graders: must be a list"),
         ({"graders": ["pytest"]}, "task.json: graders[0]: must be an object"),

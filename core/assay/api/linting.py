@@ -6,7 +6,7 @@ nothing. Everything here is pure; no test file is ever imported.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -20,8 +20,12 @@ __all__ = [
     "LintFinding",
     "LintRule",
     "LintSeverity",
+    "LintedSuite",
+    "LintedTask",
     "LintingGrader",
     "ModalGrader",
+    "SuiteFinding",
+    "SuiteLinter",
     "TaskFiles",
 ]
 
@@ -35,6 +39,8 @@ class LintSeverity(Enum):
     """The grader can't judge this: a grade would be unfit, or no candidate could be accepted."""
     WEAK = "weak"
     """It is judged, but proves little."""
+    PUBLISHING = "publishing"
+    """No grade depends on it, but others should not see it, or can't do without it."""
 
 
 @frozen
@@ -99,4 +105,63 @@ class ModalGrader(Protocol):
 
     def modes(self, options: Any, task: Task) -> Mapping[Trust, Any]:
         """Options for the same tests by the trust of their facts, `options` itself among them."""
+        ...
+
+
+@frozen
+class SuiteFinding:
+    """One place in a suite where a rule about publishing is broken.
+
+    `task` is empty for the suite as a whole, `file` relative to the suite's folder. `detail` is a
+    few words without quoted content, `excuse` the author's reason to keep it.
+    """
+
+    rule: str
+    task: str = ""
+    file: str = ""
+    line: int = 0
+    detail: str = ""
+    excuse: str = ""
+
+
+class LintedTask(Protocol):
+    """What a rule about suites sees of one task."""
+
+    @property
+    def task(self) -> Task: ...
+
+    @property
+    def files(self) -> TaskFiles: ...
+
+    @property
+    def gold(self) -> tuple[Mapping[RelPath, bytes], ...]:
+        """For each candidate that must be accepted, the files that it writes."""
+        ...
+
+
+class LintedSuite(Protocol):
+    """What a rule about suites sees: tasks that could be loaded, and all files as bytes."""
+
+    @property
+    def tasks(self) -> tuple[LintedTask, ...]: ...
+
+    def paths(self) -> tuple[RelPath, ...]:
+        """All files that are looked at, relative to the suite's folder, sorted."""
+        ...
+
+    def read(self, path: RelPath, cap: int) -> bytes | None:
+        """Content of one file; None when it is absent or larger than `cap`."""
+        ...
+
+
+@runtime_checkable
+class SuiteLinter(Protocol):
+    """A plugin of the group `assay.lint_rules`: rules about suites, pure and made for reading."""
+
+    api: ClassVar[str]
+    name: ClassVar[str]
+    lint_rules: ClassVar[tuple[LintRule, ...]]
+
+    def lint_suite(self, suite: LintedSuite) -> Iterable[SuiteFinding]:
+        """Every finding, in any order; only for rules of `lint_rules`. Never raises on content."""
         ...

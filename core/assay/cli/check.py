@@ -21,6 +21,9 @@ __all__ = ["check"]
 def check(
     suite: Annotated[str, typer.Argument(help="A suite's folder, or builtin:NAME.")],
     task: Annotated[list[str] | None, typer.Option(help="Only this task; repeatable.")] = None,
+    include_retired: Annotated[
+        bool, typer.Option("--include-retired", help="Grade tasks that are no longer used, too.")
+    ] = False,
     jobs: Annotated[
         int | None,
         typer.Option("-j", "--jobs", min=1, max=MAX_JOBS, help="Worker processes [default: CPUs]."),
@@ -52,6 +55,7 @@ def check(
             folder=temporary / "run",
             workers=jobs or os.cpu_count() or 1,
             only=tuple(task or ()),
+            include_retired=include_retired,
         )
     candidates = evaluation.plan.candidates
     records = evaluation.result.records
@@ -72,10 +76,13 @@ def check(
             "trials": len(records),
             "unmet": wrong,
             "skipped": [{"task": s.task, "reason": s.reason} for s in evaluation.plan.skipped],
+            "retired": [{"task": s.task, "reason": s.reason} for s in evaluation.plan.retired],
         }
         print(json.dumps(document, ensure_ascii=True, indent=2, sort_keys=True))
         return code
     console = make_console()
+    for item in evaluation.plan.retired:
+        console.print(sentence(f"retired {item.task}: {item.reason}"))
     for item in evaluation.plan.skipped:
         console.print(sentence(f"skipped {item.task}: {item.reason}"))
     if wrong:

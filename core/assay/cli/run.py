@@ -27,6 +27,9 @@ def run(
         typer.Option(help="Your own work: a patch, a folder, or a JSONL file of candidates."),
     ] = None,
     task: Annotated[list[str] | None, typer.Option(help="Only this task; repeatable.")] = None,
+    include_retired: Annotated[
+        bool, typer.Option("--include-retired", help="Grade tasks that are no longer used, too.")
+    ] = False,
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many trials.")] = None,
     jobs: Annotated[
         int | None,
@@ -68,6 +71,7 @@ def run(
             folder=output or _new_folder(suite),
             workers=jobs or os.cpu_count() or 1,
             only=tuple(task or ()),
+            include_retired=include_retired,
             limit=limit,
             submission=candidate,
             sandbox=sandbox,
@@ -133,6 +137,8 @@ def _print_tables(evaluation: Evaluation) -> None:
         console.print(failures)
     for note in diagnostic_notes(report):
         console.print(note)
+    for item in evaluation.plan.retired:
+        console.print(sentence(f"retired {item.task}: {item.reason}"))
     for item in evaluation.plan.skipped:
         console.print(sentence(f"skipped {item.task}: {item.reason}"))
     if evaluation.fallback is not None:

@@ -25,6 +25,7 @@ def document(
         "exit_code": exit_code,
         "findings": [_finding(found) for found in report.findings],
         "unread": [{"task": task, "grader": grader} for task, grader in report.unread],
+        "retired": list(report.retired),
         "driven": None if driven is None else [_run(run) for run in driven.runs],
         "skipped": [asdict(item) for item in (() if driven is None else driven.skipped)],
     }

@@ -12,6 +12,7 @@ from assay.linting.rules import order_of
 __all__ = ["Finding", "LintReport", "finding", "in_order"]
 
 
+_FAILING = (LintSeverity.HAZARD, LintSeverity.UNSUPPORTED)
 _UNLOADABLE = frozenset({"invalid-task", "invalid-options", "no-required-grader"})
 
 
@@ -44,7 +45,7 @@ class Finding:
 
     def fails(self, *, strict: bool) -> bool:
         """Whether it makes the suite fail."""
-        return not self.excuse and (strict or self.rule.severity is not LintSeverity.WEAK)
+        return not self.excuse and (strict or self.rule.severity in _FAILING)
 
 
 @frozen
@@ -55,6 +56,8 @@ class LintReport:
     tasks: tuple[str, ...]
     findings: tuple[Finding, ...]
     unread: tuple[tuple[str, str], ...] = ()
+    retired: tuple[str, ...] = ()
+    """Tasks of which only their files were looked at."""
 
     def with_findings(self, more: Iterable[Finding]) -> LintReport:
         """The same report with more findings in it."""

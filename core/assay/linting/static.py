@@ -6,13 +6,14 @@ finding, so that the others are looked at all the same.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from attrs import frozen
 
 from assay.api import (
     AssayError,
+    Candidate,
     EntryKind,
     Grader,
     GraderRole,
@@ -37,6 +38,7 @@ from assay.api.files import open_root, opened, read_file
 from assay.benchmark import BenchmarkTask
 from assay.linting.report import Finding, LintReport, finding, in_order
 from assay.linting.rules import SUITE_RULES
+from assay.linting.suite_rules import SeenSuite, SeenTask, gold_files, lint_with_rules
 from assay.locking import DEFAULT_HASHER
 from assay.plugins import Registry
 from assay.revisions import task_digest
@@ -78,6 +80,8 @@ def lint_suite(suite: Suite, registry: Registry, only: Collection[str] = ()) -> 
     tasks = chosen_tasks(suite, only)
     findings: list[Finding] = []
     unread: list[tuple[str, str]] = []
+    seen: list[SeenTask] = []
+    retired: list[str] = []
     for task_id in tasks:
         try:
             benchmark = suite.task(task_id, check_graders=False)
@@ -86,7 +90,11 @@ def lint_suite(suite: Suite, registry: Registry, only: Collection[str] = ()) -> 
         except AssayError as error:
             findings.append(_suite_finding("invalid-task", task_id, detail=str(error)))
             continue
+        if benchmark.task.retired is not None and task_id not in only:
+            retired.append(task_id)
+            continue
         expected = {item.expect.verdict for item in candidates if item.expect is not None}
+        seen.append(_seen(benchmark, scans, candidates))
         findings += _of_task(benchmark, scans)
         findings += _of_calibration(task_id, expected)
         for index, spec in enumerate(benchmark.task.graders):
@@ -94,11 +102,30 @@ def lint_suite(suite: Suite, registry: Registry, only: Collection[str] = ()) -> 
             findings += found.lint()
             if not found.has_rules():
                 unread.append((task_id, spec.id))
+    looked_at = tuple(task_id for task_id in tasks if task_id not in retired)
+    findings += lint_with_rules(SeenSuite(tuple(seen), suite.files, tasks), registry)
     return LintReport(
         suite=suite.header.id,
-        tasks=tasks,
+        tasks=looked_at,
+        retired=tuple(retired),
         findings=in_order(findings),
         unread=tuple(unread),
+    )
+
+
+def _seen(
+    benchmark: BenchmarkTask, scans: dict[bool, Scan | None], candidates: Iterable[Candidate]
+) -> SeenTask:
+    fixture = scans[False]
+    manifest = None if fixture is None else fixture.manifest
+    gold = gold_files(benchmark, manifest, candidates)
+    return SeenTask(benchmark.task, _files(benchmark, scans), gold)
+
+
+def _files(benchmark: BenchmarkTask, scans: dict[bool, Scan | None]) -> _Files:
+    return _Files(
+        {False: benchmark.fixture, True: benchmark.hidden},
+        {hidden: _paths(scan) for hidden, scan in scans.items()},
     )
 
 
@@ -223,17 +250,13 @@ class _Graders:
 
     def _found(self, grader: LintingGrader, options: Any) -> tuple[LintFinding, ...]:
         try:
-            return tuple(grader.lint(options, self.benchmark.task, self._files()))
+            return tuple(
+                grader.lint(options, self.benchmark.task, _files(self.benchmark, self.scans))
+            )
         except AssayError:
             raise
         except Exception as error:
             raise self._failed(f"lint raised {type(error).__name__}") from error
-
-    def _files(self) -> _Files:
-        return _Files(
-            {False: self.benchmark.fixture, True: self.benchmark.hidden},
-            {hidden: _paths(scan) for hidden, scan in self.scans.items()},
-        )
 
     def _failed(self, problem: str) -> PluginFailed:
         info = self.registry.find("assay.graders", self.spec.use)

@@ -14,6 +14,7 @@ from assay.linting.driven import GraderRun
 from assay.linting.driving import Driven
 from assay.linting.report import Finding, LintReport
 from assay.reports.tables import safe, sentence
+from assay.token_shapes import detector
 
 __all__ = ["show"]
 
@@ -33,6 +34,12 @@ def show(report: LintReport, driven: Driven | None, console: Console) -> None:
     if report.unread:
         names = ", ".join(f"{task}/{grader}" for task, grader in report.unread)
         console.print(sentence(f"not read, for want of rules: {names}"), style="dim")
+    if report.retired:
+        names = ", ".join(report.retired)
+        console.print(sentence(f"retired, so only their files were read: {names}"), style="dim")
+    if not detector():
+        text = "secrets are searched for by assay's own patterns; assay[secrets] has more"
+        console.print(text, style="dim")
     for item in () if driven is None else driven.skipped:
         console.print(sentence(f"not driven {item.task}: {item.reason}"))
     console.print(_summary(len(report.tasks), standing))
@@ -71,7 +78,7 @@ def _show_rule(group: Sequence[Finding], console: Console) -> None:
 def _place(found: Finding) -> str:
     if found.file:
         return f"{found.file}:{found.line}" if found.line else found.file
-    return f"{found.task}/{found.grader}" if found.grader else found.task
+    return f"{found.task}/{found.grader}" if found.grader else found.task or "the suite"
 
 
 def _driven_table(runs: Sequence[GraderRun]) -> Table:

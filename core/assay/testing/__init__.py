@@ -9,6 +9,8 @@
 Nothing but `assay.api` is imported here, and pytest only when a test runs.
 """
 
+from assay.testing.copiers import CopierConformance
+from assay.testing.hashers import HasherConformance
 from assay.testing.sandboxes import SandboxConformance
 
-__all__ = ["SandboxConformance"]
+__all__ = ["CopierConformance", "HasherConformance", "SandboxConformance"]
