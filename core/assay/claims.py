@@ -59,8 +59,9 @@ def check(task: Task, candidate: Candidate, facts: Sequence[Facts]) -> ClaimFact
         return ClaimFacts(None, None, missing)
     try:
         claim = load_claim(candidate.claim)
-    except ManifestError:
-        return ClaimFacts(None, False, frozenset({Reason.EVIDENCE_MALFORMED}))
+    except ManifestError as error:
+        reasons = frozenset({Reason.EVIDENCE_MALFORMED})
+        return ClaimFacts(None, False, reasons, malformed=str(error))
     if claim.visible_exit_code is None:
         return ClaimFacts(claim, None, missing)
     measured = measured_exit_code(task, facts)

@@ -116,10 +116,12 @@ def _clean_output() -> dict[str, Any]:
         bytes=_COUNT,
         fate={"enum": ["removed", "removable", "stuck"]},
     )
+    pruned = _closed(runs=_COUNT, files=_COUNT, bytes=_COUNT)
     return _document(
         "clean-output",
         exit_code=_CODE,
         dry_run={"type": "boolean"},
+        artifacts={"anyOf": [pruned, {"type": "null"}]},
         folders=_list(folder),
         store=_closed(bytes=_COUNT, limit=_COUNT, evicted=_list(evicted)),
     )
@@ -229,6 +231,7 @@ OUTPUT_SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
     "check-output": _check_output,
     "clean-output": _clean_output,
     "doctor-output": _doctor_output,
+    "error-output": lambda: _document("error-output", error=_TEXT, message=_TEXT, exit_code=_CODE),
     "lint-output": _lint_output,
     "lock-output": lambda: _document(
         "lock-output", changed=_TEXTS, published=_TEXTS, exit_code=_CODE

@@ -45,7 +45,9 @@ class Observer(Protocol):
 
     def started(self, trials: int) -> None: ...
 
-    def finished(self, record: TrialRecord) -> None: ...
+    def finished(self, record: TrialRecord, note: str = "") -> None:
+        """One more record; `note` tells it from others of the same candidate."""
+        ...
 
 
 @frozen

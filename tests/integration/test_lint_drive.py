@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -111,11 +112,17 @@ def test_what_can_t_be_isolated_is_found_before_anything_is_graded(tmp_path: Pat
     assert [mutant["id"] for mutant in hidden["mutants"]] == ["@mutant-1"]
     assert hidden["mutants"][0]["what"].startswith("src/calc.py:")
     assert hidden["mutants"][0]["in_process"] == hidden["mutants"][0]["isolated"] != []
-    assert "add @mutant-1: " in ran.err
+    assert "add @mutant-1 isolated: " in ran.err
+    assert "add @mutant-1 in-process: " in ran.err
 
 
 def test_tests_that_fit_are_clean_and_the_table_says_so(tmp_path: Path) -> None:
-    suite = make(tmp_path / "tiny", TESTS.partition("def test_objects")[0], *NAMES[:2])
+    text = TESTS.partition("def test_objects")[0]
+    suite = make(tmp_path / "tiny", text, *NAMES[:2])
+    # Hidden tests that the fixture shows would be no hidden ones.
+    other = text.replace("(-1, -1) == -2", "(-2, -2) == -4").replace("[3, 1]", "[3, 2]")
+    other = other.replace("total == 4", "total == 5").replace("[1, 3]", "[2, 3]")
+    write_tree(suite / "add/hidden", {"test_hidden.py": other})
 
     ran = assay("lint", suite, "--drive", "--mutants", "0", "--display", "none")
 
@@ -123,6 +130,16 @@ def test_tests_that_fit_are_clean_and_the_table_says_so(tmp_path: Path) -> None:
     rows = [line.split() for line in ran.out.splitlines() if line.startswith("add ")]
     assert rows[0][:5] == ["add", "visible", "unguarded", "2/2", "4"]
     assert rows[1][:5] == ["add", "hidden", "isolated", "2/2", "4"]
+
+
+def test_a_mutant_that_no_test_notices_is_told_with_its_place(tmp_path: Path) -> None:
+    suite = make(tmp_path / "tiny", TESTS.partition("def test_total")[0], *NAMES[:1])
+    fixed = FIXED.replace("values.sort()", "limit = 17")
+    add_candidate(suite / "add", "good", {"src/calc.py": fixed}, expect={"verdict": "accepted"})
+
+    ran = assay("lint", suite, "--drive", "--mutants", "6", "--display", "none")
+
+    assert re.search(r"^survives add/hidden: @mutant-\d: src/calc\.py:\d+ \w+$", ran.out, re.M)
 
 
 @pytest.mark.parametrize("arguments", [("--mutants", "2"), ("--drive", "--mutants", "-1")])

@@ -66,7 +66,10 @@ def test_claims_that_are_malformed(data: bytes) -> None:
         load_claim(data)
     assert len(str(caught.value)) < 300
     found = check(STRICT, candidate(claim=data), PASSED)
-    assert found == ClaimFacts(None, False, frozenset({Reason.EVIDENCE_MALFORMED}))
+    told = found.malformed
+    assert found == ClaimFacts(None, False, frozenset({Reason.EVIDENCE_MALFORMED}), told)
+    assert told.startswith("claim.json: ")
+    assert 'exit_code": ' not in told
 
 
 def test_exit_codes_agree_when_both_are_zero_or_both_are_not() -> None:

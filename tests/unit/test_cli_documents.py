@@ -127,6 +127,26 @@ def test_a_changed_report_is_an_integrity_error(run: Path) -> None:
     assert ran.err == "assay: report.json differs from the digest of results in run.json\n"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "kind", "code"),
+    [
+        (("show", "nowhere"), "UsageError", 2),
+        (("run", "builtin:delivery-eval", "--task", "none"), "UsageError", 2),
+        (("lint", "nowhere"), "InvalidInput", 3),
+        (("lock", "nowhere"), "InvalidInput", 3),
+        (("lint", "--none"), "UsageError", 2),
+    ],
+)
+def test_an_error_is_json_too(
+    tmp_path: Path, arguments: tuple[str, ...], kind: str, code: int
+) -> None:
+    plain = assay(*arguments, cwd=tmp_path)
+    ran = assay(*arguments, "--json", cwd=tmp_path)
+    told = checked(ran.err.splitlines()[-1])
+    assert (ran.code, ran.out, told["error"], told["exit_code"]) == (code, "", kind, code)
+    assert plain.err == f"assay: {told['message']}\n"
+
+
 @pytest.mark.parametrize("trial", ["0", "2", "9" * 5000, "\u0663", "\u00b2", "add", "add/x", ""])
 def test_a_trial_that_is_not_there_is_a_usage_error(run: Path, trial: str) -> None:
     ran = assay("show", run, trial)

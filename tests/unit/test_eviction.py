@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.trees import HASHER, File, descriptors, make, manifest_of
 
-from assay.api import Digest, TreeRef, UsageError
+from assay.api import CopyFailed, Digest, TreeRef, UsageError
 from assay.api.files import open_root, opened
 from assay.eviction import StoreLimits, evict, store_limits
 from assay.leases import Lease, locked
@@ -248,3 +248,25 @@ def test_limits_that_are_none_are_refused(
     monkeypatch.setenv(f"ASSAY_STORE_{name}", value)
     with pytest.raises(UsageError, match=name):
         store_limits()
+
+
+def test_lower_trees_are_evicted_like_others(root: Path) -> None:
+    source = make(root.parent / "source", {"f": File(b"1")})
+    manifest = manifest_of(source)
+    store = Store(root, HASHER)
+    with opened(open_root(source)) as fd:
+        store.add_tree(fd, manifest)
+    lower = Path(store.lower(manifest))
+    kept = evict(root, StoreLimits(age=0.0), now=NOW * 2)
+    assert {item.name.partition("/")[0] for item in kept if item.kind == "tree"} == {
+        "trees",
+        "lowers",
+    }
+    assert lower.is_dir()
+    store.close()
+    evict(root, StoreLimits(age=0.0), now=NOW * 2)
+    assert not lower.exists()
+    again = Store(root, HASHER)
+    with pytest.raises(CopyFailed, match="not in the store"):
+        again.lower(manifest)
+    again.close()

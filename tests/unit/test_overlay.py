@@ -40,6 +40,7 @@ from assay.api import (
     TreeLimits,
     TreeManifest,
     TreeRefused,
+    UsageError,
     detached,
 )
 from assay.api.files import opened
@@ -198,6 +199,24 @@ def test_changes_in_memory_have_a_size_and_end_with_their_descriptor(
     assert Path("/proc/self/mountinfo").read_text() == mounts
 
 
+def test_a_jail_that_writes_is_alone_where_each_mounts_for_itself(
+    in_folder: OverlayWorkspace,
+) -> None:
+    in_folder.mounts("/w", writable=False)
+    lease = in_folder.lease()
+    in_folder.mounts("/w", writable=False)
+    with pytest.raises(UsageError, match="alone"):
+        in_folder.mounts("/w", writable=True)
+    lease.release()
+    in_folder.mounts("/w", writable=True)
+    lease = in_folder.lease()
+    for writable in (False, True):
+        with pytest.raises(UsageError, match="alone"):
+            in_folder.mounts("/w", writable=writable)
+    lease.release()
+    in_folder.mounts("/w", writable=True)
+
+
 def test_what_the_kernel_leaves_is_understood(in_folder: OverlayWorkspace) -> None:
     layer = upper(in_folder)
     assert ops(in_folder) == []
@@ -270,6 +289,7 @@ def test_everything_refused_is_refused_by_kind(in_folder: OverlayWorkspace) -> N
     (layer / "pkg/link").symlink_to("/etc/passwd")
     os.mkfifo(layer / "pkg/fifo")
     (layer / "bad\nname").write_bytes(b"")
+    Path(os.fsdecode(os.fsencode(layer) + b"/\xff")).write_bytes(b"")
     (layer / "twice").write_bytes(b"")
     (layer / "twin").hardlink_to(layer / "twice")
     (layer / "locked").mkdir(mode=0)
@@ -285,6 +305,7 @@ def test_everything_refused_is_refused_by_kind(in_folder: OverlayWorkspace) -> N
         ("pkg/m.py", RefusedKind.COLLISION),
         ("twice", RefusedKind.HARD_LINK),
         ("twin", RefusedKind.HARD_LINK),
+        ("\\xff", RefusedKind.UNSAFE_NAME),
     ]
     in_folder.lease().release()
     with pytest.raises(TreeRefused):

@@ -257,8 +257,10 @@ def test_missing_tests_come_with_how_the_process_ended(tmp_path: Path) -> None:
         ),
         (ClaimFacts(Claim(), None), "claim: no visible exit code; measured 1"),
         (
-            ClaimFacts(None, False, frozenset({Reason.EVIDENCE_MALFORMED})),
-            "claim: claim.json breaks the claim format",
+            ClaimFacts(
+                None, False, frozenset({Reason.EVIDENCE_MALFORMED}), "claim.json: completed: no"
+            ),
+            "claim: claim.json: completed: no",
         ),
         (
             ClaimFacts(None, None, frozenset({Reason.REPORTED_EVIDENCE_MISSING})),

@@ -32,6 +32,7 @@ def test_every_name_gives_a_json_document() -> None:
         "claim",
         "clean-output",
         "doctor-output",
+        "error-output",
         "lint-output",
         "lock-output",
         "new-output",

@@ -140,6 +140,8 @@ class ClaimFacts:
     claim: Claim | None
     agrees: bool | None
     reasons: frozenset[Reason] = frozenset()
+    malformed: str = ""
+    """The rule that the claim breaks, when it could not be read."""
 
 
 @frozen

@@ -22,6 +22,7 @@ from assay.api import (
     TreeManifest,
     TreeRef,
     TreeRefused,
+    UsageError,
 )
 from assay.api.changes import ancestors, compare
 from assay.api.files import copy_fault, open_directory, read_file
@@ -72,10 +73,19 @@ class OverlayWorkspace(TreeWorkspace):
         super().__init__(place, digests.index.manifest, hasher)
         self._upper = place
         self._digests = digests
+        self._is_written = False
 
     def mounts(self, dst: str, *, writable: bool) -> tuple[Mount, ...]:
-        """The merged tree as one mount of a jail."""
+        """The merged tree as one mount of a jail.
+
+        Raises UsageError while a live jail writes or would be written under, where each jail
+        has a mount of its own.
+        """
         self._usable()
+        if not self._leases:
+            self._is_written = writable
+        elif not self._upper.shared and (writable or self._is_written):
+            raise UsageError("workspace is leased by a live jail; here, one that writes is alone")
         return (self._upper.mount(dst, writable=writable),)
 
     def freeze(self, hasher: Hasher, limits: TreeLimits = _LIMITS) -> FrozenWorkspace:

@@ -33,6 +33,11 @@ class UpperPlace(Place, Protocol):
     @property
     def lower_fd(self) -> int: ...
 
+    @property
+    def shared(self) -> bool:
+        """Whether all jails see one mount, so that one may write while others look."""
+        ...
+
     def mount(self, dst: str, *, writable: bool) -> Mount:
         """What a jail is given; the layer is not edited while a jail has it."""
         ...
@@ -53,6 +58,11 @@ class MemoryPlace:
     staged_fd: int = -1
     removed: bool = False
     _merged: int = -1
+
+    @property
+    def shared(self) -> bool:
+        """They do."""
+        return True
 
     @classmethod
     def create(cls, lower: str, ids: HostIds | None) -> Self:
@@ -113,6 +123,11 @@ class FolderPlace:
     lower: str
     lower_fd: int
     tree_fd: int = -1
+
+    @property
+    def shared(self) -> bool:
+        """Each has a mount of its own, and the kernel says nothing of two that write."""
+        return False
 
     @classmethod
     def create(cls, lower: str, scratch: str, ids: HostIds | None) -> Self:

@@ -6,6 +6,7 @@ a command works with is imported when it runs, so that help and mistakes answer 
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from typing import Annotated
@@ -76,8 +77,8 @@ def main() -> None:
     if problem := output_failure():
         from assay.cli.exits import most_serious
 
-        _tell(f"standard output could not be written: {problem}")
-        code = most_serious((code, Fault.exit_code))
+        problem = f"standard output could not be written: {problem}"
+        code = most_serious((code, _told(problem, Fault.exit_code, "Fault")))
     sys.stderr.flush()
     sys.exit(code)
 
@@ -87,13 +88,12 @@ def _code() -> int:
     try:
         code = app(standalone_mode=False)
     except AssayError as error:
-        _tell(str(error))
-        return error.exit_code
+        return _told(str(error), error.exit_code, type(error).__name__)
     except typer.Exit as error:
         return int(error.exit_code)
     except (Stopped, typer.Abort) as error:
-        _tell("interrupted")
-        return error.exit_code if isinstance(error, Stopped) else Cancelled.exit_code
+        code = error.exit_code if isinstance(error, Stopped) else Cancelled.exit_code
+        return _told("interrupted", code, "Cancelled")
     except Exception as error:
         return _unexpected(error)
     return code if isinstance(code, int) else 0
@@ -102,15 +102,14 @@ def _code() -> int:
 def _unexpected(error: Exception) -> int:
     usage = _usage_message(error)
     if usage is not None:
-        _tell(usage)
-        return UsageError.exit_code
+        return _told(usage, UsageError.exit_code, "UsageError")
     if os.environ.get("ASSAY_DEBUG"):
         raise error
     if isinstance(error, OSError):
-        _tell(_system_message(error))
-    else:
-        _tell(f"internal error: {type(error).__name__} (ASSAY_DEBUG=1 shows where)")
-    return Fault.exit_code
+        return _told(_system_message(error), Fault.exit_code, "OSError")
+    name = type(error).__name__
+    told = f"internal error: {name} (ASSAY_DEBUG=1 shows where)"
+    return _told(told, Fault.exit_code, name)
 
 
 def _usage_message(error: Exception) -> str | None:
@@ -129,9 +128,20 @@ def _system_message(error: OSError) -> str:
     return f"the system refused: {os.strerror(error.errno or 0)} (ASSAY_DEBUG=1 shows where)"
 
 
-def _tell(message: str) -> None:
+def _told(message: str, code: int, kind: str) -> int:
+    """Tell an error on standard error, with --json as one line of JSON; gives the code back."""
     from assay.redaction import host_redactor
     from assay.reports.tables import sentence
 
     told = host_redactor(wide=False).text(message)
-    make_console(stderr=True).print("assay: ", sentence(told), sep="")
+    if "--json" in sys.argv[1:]:
+        document = {
+            "schema": "assay-error-output-1",
+            "error": kind,
+            "message": sentence(told).plain,
+            "exit_code": code,
+        }
+        print(json.dumps(document, ensure_ascii=True, sort_keys=True), file=sys.stderr)
+    else:
+        make_console(stderr=True).print("assay: ", sentence(told), sep="")
+    return code

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from attrs import asdict
 
 from assay.api.errors import CleanupFailed, UsageError
 from assay.cli.display import make_console
@@ -14,6 +17,7 @@ from assay.cli.display import make_console
 if TYPE_CHECKING:
     from assay.eviction import Kept
     from assay.leftovers import Found
+    from assay.retention import Pruned
 
 __all__ = ["clean", "seconds"]
 
@@ -30,6 +34,17 @@ def clean(
         str,
         typer.Option(help="Age from which a folder goes whose maker can't be looked for: 90m, 2d."),
     ] = "24h",
+    artifacts: Annotated[
+        Path | None,
+        typer.Option(help="Also remove artifacts of finished runs: a run, or a folder of runs."),
+    ] = None,
+    keep: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="With --artifacts: by size, not by age: only so many MiB stay.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Remove what killed processes left, and what the store no longer needs; not what is in use.
@@ -39,6 +54,7 @@ def clean(
       assay clean --dry-run
       assay clean
       assay clean --older-than 2h --json
+      assay clean --artifacts runs --older-than 90d
     """
     from assay.eviction import evict, store_limits
     from assay.leftovers import Fate, sweep
@@ -46,10 +62,14 @@ def clean(
     from assay.scratch import scratch_places
     from assay.store import default_store_root
 
+    if keep is not None and artifacts is None:
+        raise UsageError("--keep: only with --artifacts")
+    age = seconds(older_than)
+    pruned = None if artifacts is None else _prune(artifacts, age, keep, dry_run=dry_run)
     if not dry_run:
         # A sandbox ends what dead supervisors left before it says what works here.
         Registry().load("assay.sandboxes", "nsjail")().capabilities()
-    age, limits, root = seconds(older_than), store_limits(), default_store_root()
+    limits, root = store_limits(), default_store_root()
     found = sweep(scratch_places(root), older_than=age, dry_run=dry_run)
     kept = evict(root, limits, dry_run=dry_run)
     evicted = tuple(item for item in kept if item.fate is not Fate.IN_USE)
@@ -61,6 +81,7 @@ def clean(
             "schema": "assay-clean-output-1",
             "exit_code": code,
             "dry_run": dry_run,
+            "artifacts": None if pruned is None else asdict(pruned),
             "folders": [
                 {"name": item.name, "kind": item.kind, "fate": item.fate.value, "why": item.why}
                 for item in found
@@ -85,8 +106,23 @@ def clean(
         fate, word = (Fate.REMOVABLE, "to remove") if dry_run else (Fate.REMOVED, "removed")
         make_console().print(f"{fates.count(fate)} {word}")
         limit = f"{limits.size / _MIB:.0f} MiB"
+        if pruned is not None:
+            told = f"{pruned.files} artifacts, {pruned.bytes / _MIB:.0f} MiB, of {pruned.runs} runs"
+            make_console().print(f"{told} {word}")
         make_console().print(f"the store takes {size / _MIB:.0f} MiB of {limit}")
     return code
+
+
+def _prune(place: Path, age: float, keep: int | None, *, dry_run: bool) -> Pruned:
+    from assay.retention import prune_artifacts
+
+    return prune_artifacts(
+        place,
+        now=time.time(),
+        max_age=age if keep is None else None,
+        max_bytes=None if keep is None else keep * _MIB,
+        dry_run=dry_run,
+    )
 
 
 def seconds(text: str) -> float:

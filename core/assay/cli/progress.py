@@ -48,8 +48,8 @@ class ProgressObserver:
             self._bar = self._progress.add_task("", total=trials)
             self._progress.start()
 
-    def finished(self, record: TrialRecord) -> None:
-        """One more record."""
+    def finished(self, record: TrialRecord, note: str = "") -> None:
+        """One more record; `note` tells it from others of the same candidate."""
         self._counts[record.verdict.status] += 1
         done = sum(self._counts.values())
         if self._progress is not None and self._bar is not None:
@@ -57,9 +57,11 @@ class ProgressObserver:
             self._progress.update(self._bar, completed=done, description=counts)
         elif self._display is Display.PLAIN:
             spec, verdict = record.spec, record.verdict
+            told = f" {note}" if note else ""
             reasons = ", ".join(reason.value for reason in verdict.reasons)
             self._console.print(
-                f"[{done}/{self._trials}] {spec.task} {spec.candidate}: {verdict.status.value}"
+                f"[{done}/{self._trials}] {spec.task} {spec.candidate}{told}: "
+                + verdict.status.value
                 + (f" ({reasons})" if reasons else "")
             )
 

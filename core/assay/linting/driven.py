@@ -27,6 +27,11 @@ class MutantRun:
     isolated: tuple[str, ...]
 
     @property
+    def survives(self) -> bool:
+        """Whether no test notices the mistake, in whichever way it was run."""
+        return not self.in_process and not self.isolated
+
+    @property
     def missed(self) -> tuple[str, ...]:
         """Tests that notice the mistake in one process only."""
         return tuple(test for test in self.in_process if test not in self.isolated)

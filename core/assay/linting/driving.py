@@ -128,8 +128,8 @@ def _all_measured(
         for future in as_completed(futures):
             record, seen = future.result()
             _require_measured(record)
-            observer.finished(record)
             trial = futures[future]
+            observer.finished(record, trial.way)
             for grader, of_grader in seen.items():
                 found[trial.job.task_id, trial.way, grader, trial.name] = of_grader
     except BaseException:

@@ -24,6 +24,7 @@ def show(report: LintReport, driven: Driven | None, console: Console) -> None:
     if driven is not None and driven.runs:
         console.print(_driven_table(driven.runs))
         console.print()
+        _show_survivors(driven.runs, console)
     standing = [found for found in report.findings if not found.excuse]
     for _, group in groupby(standing, key=lambda found: found.rule.id):
         _show_rule(tuple(group), console)
@@ -79,6 +80,17 @@ def _place(found: Finding) -> str:
     if found.file:
         return f"{found.file}:{found.line}" if found.line else found.file
     return f"{found.task}/{found.grader}" if found.grader else found.task or "the suite"
+
+
+def _show_survivors(runs: Sequence[GraderRun], console: Console) -> None:
+    """Wrong candidates that every test of a grader lets through, with the place of the mistake."""
+    for run in runs:
+        for mutant in run.mutants:
+            if mutant.survives:
+                text = f"survives {run.task}/{run.grader}: {mutant.id}: {mutant.what}"
+                console.print(sentence(text))
+    if any(mutant.survives for run in runs for mutant in run.mutants):
+        console.print()
 
 
 def _driven_table(runs: Sequence[GraderRun]) -> Table:

@@ -100,7 +100,8 @@ def _claim(claims: ClaimFacts | None, facts: tuple[Facts, ...]) -> Iterator[Rend
         return
     if claims.claim is None:
         if Reason.EVIDENCE_MALFORMED in claims.reasons:
-            yield Text("claim: claim.json breaks the claim format", style="bold")
+            told = claims.malformed or "claim.json breaks the claim format"
+            yield Text("claim: ", style="bold") + sentence(told)
         elif claims.reasons:
             yield Text("claim: none, and the task requires one", style="bold")
         return
