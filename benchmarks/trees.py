@@ -26,7 +26,7 @@ from tree_sides import ROWS, Row, Skipped, Timed, sides
 PAGE = Path(__file__).parents[1] / "docs/reference/tree-figures.md"
 IN_MEMORY = Path("/dev/shm")
 QUICK = ("micro", "repository")
-ROUNDS = {"micro": 300, "repository": 15, "many": 9, "large": 9}
+ROUNDS = {"micro": 300, "repository": 15, "many": 5, "large": 5}
 HEAD = """# Figures of trees
 
 Measured by `make tree-figures`, which rewrites this page; nothing here is written by hand.

@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -29,6 +30,8 @@ PROCESSES = "ASSAY_TREE_PROCESSES"
 """Environment variable: how many helpers there may be; fewer than 2 means none."""
 
 _MOST = 4
+_TASKS = 2
+"""Tasks that a helper has at one time: it need not wait while its answer is looked at."""
 _STOP_SECONDS = 2.0
 _PROGRAM = (
     "import sys\n"
@@ -52,7 +55,7 @@ class _Helper:
     process: subprocess.Popen[bytes]
     peer: socket.socket
     ready: bool = False
-    task: Any = None
+    tasks: deque[Any] = field(factory=deque)
 
     def alive(self) -> bool:
         return self.peer.fileno() >= 0
@@ -132,14 +135,18 @@ class Team:
     @property
     def busy(self) -> bool:
         """Whether an answer is still to come."""
-        return any(helper.task is not None for helper in self._helpers)
+        return bool(self._heard) or any(helper.tasks for helper in self._helpers)
 
     def submit(self, task: Any) -> bool:
-        """Give a task to a helper that waits for one; False when none does."""
-        for helper in tuple(self._helpers):
-            if helper.ready and helper.task is None and self._give(helper, task):
-                return True
-        return False
+        """Give a task to the helper with the fewest; False when all have enough.
+
+        Of a job's tasks and answers, one kind must fit into a socket's buffer twice, so that
+        never both ends wait for the other to read.
+        """
+        waiting = [h for h in self._helpers if h.ready and len(h.tasks) < _TASKS]
+        return any(
+            self._give(helper, task) for helper in sorted(waiting, key=lambda h: len(h.tasks))
+        )
 
     def answers(self) -> Iterator[tuple[Any, Any]]:
         """Wait for answers: each task with its answer, or with None when its helper died.
@@ -150,15 +157,14 @@ class Team:
             self._listen(None if self.busy else 0)
         heard, self._heard = self._heard, []
         for helper, frame in heard:
-            task, helper.task = helper.task, None
             if frame is None:
-                if task is not None:
-                    yield task, None
+                while helper.tasks:
+                    yield helper.tasks.popleft(), None
                 continue
             kind, value = frame
             if kind != DONE:
                 raise _error(*value)
-            yield task, value
+            yield helper.tasks.popleft(), value
 
     def close(self) -> None:
         """Idempotent."""
@@ -167,8 +173,8 @@ class Team:
         self._closed = True
         try:
             for helper in self._helpers:
-                if helper.task is not None:
-                    helper.task = None
+                if helper.tasks:
+                    helper.tasks.clear()
                     helper.end()
                 elif helper in self._opened:
                     with contextlib.suppress(OSError):
@@ -185,7 +191,7 @@ class Team:
         except OSError:
             self._lose(helper)
             return False
-        helper.task = task
+        helper.tasks.append(task)
         return True
 
     def _listen(self, timeout: int | None) -> None:
@@ -200,14 +206,15 @@ class Team:
                 frame = receive(helper.peer)[0]
             except (EOFError, OSError):
                 self._lose(helper)
-                self._heard.append((helper, None))
                 continue
             if helper.ready:
                 self._heard.append((helper, frame))
             helper.ready = True
 
     def _lose(self, helper: _Helper) -> None:
+        """It is gone; what it had to do comes back with the answers."""
         self._helpers.remove(helper)
+        self._heard.append((helper, None))
         helper.end()
 
 

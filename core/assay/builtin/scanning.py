@@ -26,7 +26,8 @@ WORTH_USING = 2_000
 _ENTRIES = 1_000
 """Entries for one answer, at least, where there are so many."""
 _DIRECTORIES = 64
-"""Directories of one task, at most; their paths fit into the socket's buffer."""
+_CHARACTERS = 8_192
+"""Directories of one task, and characters of their paths, at most: so few are sent at once."""
 
 
 def scan_tree(root_fd: int, limits: TreeLimits) -> Found:
@@ -74,7 +75,7 @@ class _Helpers:
             return waiting
         while team.busy or (waiting and team.size):
             while waiting:
-                count = max(1, min(_DIRECTORIES, len(waiting) // (2 * team.size or 1)))
+                count = _share_of(waiting, team.size)
                 if not team.submit((waiting[-count:], found.seen, found.content)):
                     break
                 del waiting[-count:]
@@ -91,6 +92,14 @@ class _Helpers:
     def close(self) -> None:
         if self._team is not None:
             self._team.close()
+
+
+def _share_of(waiting: Sequence[str], helpers: int) -> int:
+    """How many of the last directories make a task: more than one while there are plenty."""
+    count = max(1, min(_DIRECTORIES, len(waiting) // (4 * helpers or 1)))
+    while count > 1 and sum(map(len, waiting[-count:])) > _CHARACTERS:
+        count //= 2
+    return count
 
 
 @define
