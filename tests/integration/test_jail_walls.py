@@ -149,7 +149,6 @@ ATTACKS = [
     ("open('/runtime/python/was-here', 'w')", "EROFS"),
     ("open('/was-here', 'w')", "EROFS"),
     ("open('/etc/passwd', 'a')", "EROFS"),
-    ("open('/.assay/init.py', 'a')", "ENOENT"),
     ("os.listdir('/root')", "ENOENT"),
     ("os.listdir('/home')", "ENOENT"),
     ("os.listdir('/sys')", "ENOENT"),

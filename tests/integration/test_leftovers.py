@@ -56,7 +56,7 @@ def test_a_run_killed_in_the_middle_leaves_only_what_clean_removes(
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     workers = Watched(processes_of_session(process.pid))
-    (run,) = temporary.iterdir()
+    (run,) = temporary.glob("assay-run-*")
     assert fate(run.name, env) == "in-use"
     assert len(list(temporary.glob("assay-run-*/assay-ws-*/tree/src/calc.py"))) >= 1
     for pid in processes_of_session(process.pid):
@@ -64,7 +64,7 @@ def test_a_run_killed_in_the_middle_leaves_only_what_clean_removes(
             os.kill(pid, signal.SIGKILL)
     assert workers.all_ended()
     assert fate(run.name, env, "--dry-run") == "removable"
-    assert list(temporary.iterdir()) == [run]
+    assert run.exists()
     assert fate(run.name, env) == "removed"
     assert list(temporary.iterdir()) == []
     assert tree_ref(load_benchmark_task(suite, "add").fixture, HASHER) == source

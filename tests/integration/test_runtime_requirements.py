@@ -94,6 +94,26 @@ def test_a_requirement_is_beside_the_test_tools_and_has_bytecode(
     assert outcome.stdout.text().split() == ["42", "1.0", "True", "True"], outcome.stderr.text()
 
 
+def test_lint_finds_the_solution_in_a_required_package(
+    place: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solution = (
+        "import tiny_pkg\n\n\ndef add(a, b):\n    correction = tiny_pkg.ANSWER - 42\n"
+        "    total = sum((a, b), start=correction)\n    return tiny_pkg.checked(total, 'sum')\n"
+    )
+    package = {"tiny_pkg/__init__.py": solution.replace("import tiny_pkg", "ANSWER = 42")}
+    package["tiny_pkg/__init__.py"] += "\n\ndef checked(total, name):\n    return total\n"
+    put_wheel(wheels, wheel_bytes(package, version="2.0"), version="2.0")
+    suite = make_suite(place / "suite", runtime={"requirements": ["tiny-pkg==2.0"]})
+    expect = {"verdict": "accepted"}
+    add_candidate(suite / "add", "gold", {"src/calc.py": solution}, expect=expect)
+    ran = assay("lint", suite, "--drive", "--mutants", "0", "--json")
+    found = json.loads(ran.out)["findings"]
+    details = [item["detail"] for item in found if item["rule"] == "answer-installed"]
+    assert details == ["in site-packages/tiny_pkg/__init__.py"]
+    assert ran.code == 3
+
+
 def test_the_second_time_neither_pip_nor_its_source_is_needed(
     wheels: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

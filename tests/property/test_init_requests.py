@@ -45,7 +45,8 @@ def spoiled(draw: st.DrawFn) -> bytes:
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Read]:
     """What the compiled init makes of a request, framed anew; nothing when it is refused."""
     name, compiler = init_build._compiler()
-    assert name, compiler.reason
+    if not name:
+        pytest.skip(compiler.reason)
     program = tmp_path_factory.mktemp("harness") / "requests"
     command = [compiler.path, *OPTIONS, f"-I{Path(init_build.__file__).parent}"]
     command += ["-o", str(program), str(HARNESS)]

@@ -170,7 +170,7 @@ def test_a_record_loses_known_values_in_names_and_more_in_prose(
     from support.records import record
 
     token = "ghp_" + "b" * 36
-    redactor = Redactor.of([SECRET])
+    redactor = Redactor.of([SECRET], ["/home/jo/x"])
     made: TrialRecord = record(
         candidate=SECRET, error=f"at /opt/place/x {token}", leaks=(token,), artifacts=()
     )
@@ -179,6 +179,7 @@ def test_a_record_loses_known_values_in_names_and_more_in_prose(
     assert redacted.error == "at <path> <key>"
     assert redacted.leaks == (token,)
     assert redactor.record(record()) is not None
+    assert redactor.name("src/home/jo/x") == "src/home/jo/x"
     clean = record()
     assert redactor.record(clean) is clean
 

@@ -20,7 +20,9 @@ from assay.api import (
     SuiteFinding,
     UsageError,
 )
-from assay.linting.static import lint_suite
+from assay.builtin.hasher import TreeHasher
+from assay.linting.installed import answers_below
+from assay.linting.static import lint_suite, see_task
 from assay.plugins import PluginInfo, Registry
 from assay.suites import open_suite
 
@@ -110,6 +112,27 @@ def test_the_project_itself_among_the_requirements(suite: Path, name: str) -> No
     assert found(prompted(suite, "Add.", runtime=runtime)) == {
         "answer-installed": ["add/task.json"]
     }
+
+
+def test_an_answer_in_an_installed_package(suite: Path, tmp_path: Path) -> None:
+    hasher = TreeHasher()
+    opened = open_suite(str(suite), check_pins=False)
+    seen = see_task(opened, opened.task("add"), hasher)
+    packages = "venv/lib/python3/site-packages"
+    root = write_tree(
+        tmp_path / "runtime",
+        {
+            f"{packages}/their/solved.py": f"# theirs\n{SOLUTION}",
+            f"{packages}/their/other.py": "def add(a, b):\n    return sum((a, b))\n",
+            f"{packages}/tests/test_it.py": HIDDEN,
+            "elsewhere/solved.py": SOLUTION,
+        },
+    )
+    (root / packages / "link.py").symlink_to(root / "elsewhere/solved.py")
+    assert list(answers_below(seen, str(root))) == [
+        "site-packages/tests/test_it.py",
+        "site-packages/their/solved.py",
+    ]
 
 
 @pytest.mark.parametrize(

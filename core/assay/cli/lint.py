@@ -69,6 +69,7 @@ def lint(
     if drive:
         driven = _drive(opened, registry, report, mutants, jobs or os.cpu_count() or 1, display)
         report = report.with_findings(found for run in driven.runs for found in run.findings)
+        report = report.with_findings(driven.installed)
     code = report.exit_code(strict=strict)
     if as_json:
         from assay.linting.documents import document
@@ -90,9 +91,12 @@ def _drive(
     workers: int,
     display: Display,
 ) -> Driven:
+    from attrs import evolve
+
     from assay.cli.progress import ProgressObserver
     from assay.host import open_components
     from assay.linting.driving import drive
+    from assay.linting.installed import installed_answers
     from assay.mutants import MutantsUnavailable
 
     components = open_components(registry)
@@ -100,9 +104,10 @@ def _drive(
     with ProgressObserver(display) as observer:
         try:
             wanted = _MUTANTS if mutants is None else mutants
-            return drive(suite, tasks, components, observer, mutants=wanted, workers=workers)
+            driven = drive(suite, tasks, components, observer, mutants=wanted, workers=workers)
         except MutantsUnavailable as error:
             if mutants is not None:
                 raise
             make_console(stderr=True).print(f"assay: no mutants are made: {error}")
-            return drive(suite, tasks, components, observer, mutants=0, workers=workers)
+            driven = drive(suite, tasks, components, observer, mutants=0, workers=workers)
+    return evolve(driven, installed=tuple(installed_answers(suite, tasks, components)))

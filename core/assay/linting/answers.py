@@ -22,7 +22,7 @@ from assay.api import (
     Task,
 )
 
-__all__ = ["ANSWER_RULES", "AnswerRules", "added_lines", "runs", "telling_lines"]
+__all__ = ["ANSWER_RULES", "AnswerRules", "answers_of", "first_places"]
 
 _TREE, _INSTALLED, _CHANGE, _VALUE, _NAME = (
     "answer-in-tree",
@@ -100,7 +100,7 @@ def _of_task(linted: LintedTask) -> Iterator[SuiteFinding]:
     fixture, hidden = _texts(linted, hidden=False), _texts(linted, hidden=True)
     tests = {path: text for path, text in hidden.items() if _IS_TEST.search(path)}
     added = [line for gold in linted.gold for line in added_lines(fixture, gold)]
-    for path, place in _found(fixture, [*_gold_runs(fixture, linted), *_test_runs(tests)]):
+    for path, place in first_places(fixture, answers_of(linted)):
         yield SuiteFinding(_TREE, task.id, f"{task.id}/{task.fixture}/{path}", place)
     yield from _installed(task, fixture)
     prompt = " ".join(task.prompt.split())
@@ -111,6 +111,13 @@ def _of_task(linted: LintedTask) -> Iterator[SuiteFinding]:
         yield SuiteFinding(_VALUE, task.id, f"{task.id}/task.json", detail="prompt")
     if any(_is_word_of(prompt, name) for name in _test_names(task, tests)):
         yield SuiteFinding(_NAME, task.id, f"{task.id}/task.json", detail="prompt")
+
+
+def answers_of(linted: LintedTask) -> frozenset[tuple[str, ...]]:
+    """Runs of lines that only the solution or the hidden tests should have."""
+    fixture, hidden = _texts(linted, hidden=False), _texts(linted, hidden=True)
+    tests = {path: text for path, text in hidden.items() if _IS_TEST.search(path)}
+    return frozenset((*_gold_runs(fixture, linted), *_test_runs(tests)))
 
 
 def _texts(linted: LintedTask, *, hidden: bool) -> dict[RelPath, str]:
@@ -163,13 +170,13 @@ def _test_runs(tests: Mapping[RelPath, str]) -> Iterator[tuple[str, ...]]:
                 yield run
 
 
-def _found(
-    fixture: Mapping[RelPath, str], wanted: Collection[tuple[str, ...]]
+def first_places(
+    texts: Mapping[RelPath, str], wanted: Collection[tuple[str, ...]]
 ) -> Iterator[tuple[RelPath, int]]:
-    """The first place of each file in which one of the runs is."""
+    """Path and line of the first place in each text where one of the runs is."""
     known = set(wanted)
     sizes = sorted({len(run) for run in known})
-    for path, text in fixture.items():
+    for path, text in texts.items():
         lines = telling_lines(text)
         for at, (number, _) in enumerate(lines):
             if any(tuple(line for _, line in lines[at : at + size]) in known for size in sizes):

@@ -29,6 +29,7 @@ from assay.host import Components
 from assay.ledger import ArtifactFolder
 from assay.linting.driven import GraderRun, judge
 from assay.linting.jobs import WAYS, Job, make_job
+from assay.linting.report import Finding
 from assay.linting.static import trust_given
 from assay.linting.stopping import StoppableSandbox
 from assay.linting.watched import Seen, Watched
@@ -51,6 +52,8 @@ class Driven:
 
     runs: tuple[GraderRun, ...]
     skipped: tuple[Skipped, ...]
+    installed: tuple[Finding, ...] = ()
+    """Answers in packages that tasks require."""
 
 
 @frozen

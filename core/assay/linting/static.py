@@ -45,7 +45,7 @@ from assay.revisions import task_digest
 from assay.suites import Suite, grader_problems
 from assay.tree import scan_folder
 
-__all__ = ["chosen_tasks", "lint_suite", "trust_given"]
+__all__ = ["chosen_tasks", "lint_suite", "see_task", "trust_given"]
 
 _RULES = {rule.id: rule for rule in SUITE_RULES}
 
@@ -111,6 +111,12 @@ def lint_suite(suite: Suite, registry: Registry, only: Collection[str] = ()) -> 
         findings=in_order(findings),
         unread=tuple(unread),
     )
+
+
+def see_task(suite: Suite, benchmark: BenchmarkTask, hasher: Hasher) -> SeenTask:
+    """What rules about suites see of one task; raises what loading its candidates raises."""
+    scans = {hidden: _scan(benchmark, hasher, hidden=hidden) for hidden in (False, True)}
+    return _seen(benchmark, scans, suite.candidates(benchmark.id))
 
 
 def _seen(
