@@ -64,6 +64,10 @@ class Fallback:
     reason: str
 
 
+_MOST_RUNS = 3
+"""How often a candidate is run at most: a gold one is a reference twice before it is graded."""
+
+
 @frozen
 class Components:
     """The plugins that a run uses, and its store."""
@@ -205,7 +209,7 @@ class WorkerFactory:
             scratch=self.scratch,
             artifacts=ArtifactFolder(self.artifacts),
             redactor=host_redactor(),
-            limits=ArtifactLimits.of_run(len(self.candidates)),
+            limits=ArtifactLimits.of_run(_MOST_RUNS * len(self.candidates) + len(self.tasks)),
         )
         prepared: dict[str, PreparedTask] = {}
 

@@ -31,7 +31,14 @@ from assay.canonical import canonical_json, digest_bytes
 from assay.record_json import record_from_json, record_to_json
 from assay.strict_json import load
 
-__all__ = ["ArtifactFolder", "Ledger", "RunView", "create_run_folder", "open_run"]
+__all__ = [
+    "ArtifactFolder",
+    "ArtifactMissing",
+    "Ledger",
+    "RunView",
+    "create_run_folder",
+    "open_run",
+]
 
 RECORDS = "trials.jsonl"
 REPORT = "report.json"
@@ -72,6 +79,10 @@ def _writing() -> Iterator[None]:
         raise copy_fault(error, "the run folder could not be written") from None
 
 
+class ArtifactMissing(InvalidInput):
+    """An artifact that a record names is not there any more, or is no plain file."""
+
+
 @frozen
 class ArtifactFolder:
     """Keeps byte strings by digest; equal content is kept once. Safe between processes."""
@@ -96,7 +107,7 @@ class ArtifactFolder:
             with _opened(self.folder, name) as file:
                 content = file.read(ref.size + 1)
         except InvalidInput:
-            raise InvalidInput(f"artifact {printable(ref.digest)} is missing") from None
+            raise ArtifactMissing(f"artifact {printable(ref.digest)} is missing") from None
         if digest_bytes(content) != ref.digest:
             raise InvalidInput(f"artifact {printable(ref.digest)} was changed")
         return content

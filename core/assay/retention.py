@@ -2,7 +2,7 @@
 
 Only finished runs are touched, and in them only what `artifacts/` holds under a digest's name:
 plain files, found and removed by descriptor. Records and reports stay, and `assay show` says of an
-artifact that is gone that it is missing.
+artifact that is gone that it is no longer kept.
 """
 
 from __future__ import annotations

@@ -225,7 +225,7 @@ static void supervise(const char *number, pid_t command) {
 static void serve(const char *number, int *fds, int count) {
     char message[MESSAGE_BYTES], problem[64] = "";
     int ends[2];
-    struct ending ending;
+    struct ending ending = {0, 0, 0};
     must(count >= LEAST_FDS && pipe2(ends, O_CLOEXEC) == 0);
     forward(0);
     report = ends[1];

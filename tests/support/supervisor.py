@@ -16,10 +16,12 @@ from assay_sandbox.memory import memory_layer
 from assay_sandbox.notes import end_leftovers
 
 PROGRAM = """
-import os, pickle, sys, time
+import os, pickle, signal, sys, time
 from support.jail import python
 from support.processes import children
 from assay_sandbox.sandbox import NsjailSandbox
+# A suite that was started in the background has this ignored, and children inherit it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 spec, sources = pickle.load(sys.stdin.buffer)
 box, jails, known = NsjailSandbox(), [], set()
 for source in sources:

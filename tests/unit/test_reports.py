@@ -13,9 +13,10 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console, RenderableType
-from support.records import facts, plan, record, rejected
+from support.records import DIGEST, facts, plan, record, rejected
 
 from assay.api import (
+    ArtifactNote,
     BoundaryFacts,
     Captured,
     Claim,
@@ -23,6 +24,7 @@ from assay.api import (
     Digest,
     GraderRole,
     InvalidInput,
+    LeftOut,
     Outcome,
     OutcomeStatus,
     Reason,
@@ -286,3 +288,30 @@ def test_messages_that_are_no_messages_are_invalid(tmp_path: Path, content: byte
     measured = evolve(facts(GraderRole.HIDDEN, TestOutcome.FAILED), artifacts={FAILURES: ref})
     with pytest.raises(InvalidInput):
         explained(record(facts=(measured,)), tmp_path)
+
+
+def test_artifacts_that_are_no_longer_kept_hide_nothing_else(tmp_path: Path) -> None:
+    hidden = failed(tmp_path, {"t.py::test_a": "why"})
+    output = ArtifactFolder(tmp_path).put("stdout", b"said\n")
+    visible = evolve(facts(GraderRole.VISIBLE, TestOutcome.FAILED), artifacts={"stdout": output})
+    for file in tmp_path.iterdir():
+        file.unlink()
+    text = explained(record(facts=(visible, hidden)), tmp_path)
+    assert "messages: no longer kept" in text
+    assert "stdout: no longer kept" in text
+    assert "t.py::test_a" in text
+    assert "source fixture: unchanged" in text
+
+
+def test_exported_and_left_out_artifacts_are_listed(tmp_path: Path) -> None:
+    notes = (
+        ArtifactNote("hidden/failures", 9, DIGEST),
+        ArtifactNote("hidden/log", 10**8, DIGEST, LeftOut.TOO_LARGE),
+        ArtifactNote("workspace/out.txt", 5, DIGEST),
+        ArtifactNote("workspace/\x1b[31mlink", 0, None, LeftOut.REFUSED),
+    )
+    text = explained(record(artifacts=notes), tmp_path)
+    assert "hidden/failures" not in text
+    assert "hidden/log: left out, too-large, 100000000 bytes" in text
+    assert "workspace/out.txt: kept, 5 bytes" in text
+    assert r"workspace/\x1b[31mlink: left out, refused, 0 bytes" in text

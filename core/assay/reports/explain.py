@@ -35,7 +35,7 @@ _SHOWN_PATHS = 50
 def explain_trial(record: TrialRecord, artifacts: KeptArtifacts) -> Iterator[RenderableType]:
     """The verdict, what led to it, and the output of what failed.
 
-    Raises InvalidInput when an artifact that it needs is missing or changed.
+    Raises InvalidInput when an artifact that it needs was changed.
     """
     verdict = record.verdict
     spec = record.spec

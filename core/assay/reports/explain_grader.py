@@ -18,6 +18,7 @@ from assay.api import (
     TestResult,
     printable,
 )
+from assay.ledger import ArtifactMissing
 from assay.measure import FAILURES
 from assay.reports.tables import safe, sentence
 from assay.strict_json import load
@@ -56,7 +57,7 @@ class KeptArtifacts(Protocol):
 def explain_grader(facts: Facts, artifacts: KeptArtifacts) -> Iterator[RenderableType]:
     """The grader's result in one line, then each test that did not pass with its message.
 
-    Raises InvalidInput when an artifact is missing or changed.
+    Of artifacts that are no longer kept it says so; raises InvalidInput when one was changed.
     """
     yield Text.assemble(
         (printable(f"{facts.grader} "), "bold"),
@@ -68,7 +69,11 @@ def explain_grader(facts: Facts, artifacts: KeptArtifacts) -> Iterator[Renderabl
         yield Text(f"  measured: {reason.value}")
     for code in facts.codes:
         yield Text("  code: ") + safe(code)
-    private = _private(facts, artifacts)
+    try:
+        private = _private(facts, artifacts)
+    except ArtifactMissing:
+        private = {}
+        yield _gone("messages")
     yield from _failures(facts, private)
     if not facts.passed and not private:
         yield from _streams(facts, artifacts)
@@ -139,8 +144,16 @@ def _streams(facts: Facts, artifacts: KeptArtifacts) -> Iterator[RenderableType]
     for name in ("stdout", "stderr"):
         if name in facts.artifacts:
             yield Text(f"  {name}:", style="dim")
-            content = artifacts.get(facts.artifacts[name])
-            yield from _indented(content.decode("utf-8", "replace"))
+            try:
+                content = artifacts.get(facts.artifacts[name])
+            except ArtifactMissing:
+                yield _gone(name)
+            else:
+                yield from _indented(content.decode("utf-8", "replace"))
+
+
+def _gone(name: str) -> Text:
+    return Text(f"  {name}: no longer kept", style="dim")
 
 
 def _indented(text: str) -> Iterator[RenderableType]:

@@ -48,11 +48,11 @@ class HasherConformance(ABC):
     def scan(self, tree: Path, limits: TreeLimits | None = None) -> Scan:
         """One pass with refusals collected; no descriptor is left open by it."""
         with opened(open_root(tree)) as root:
-            before = sorted(os.listdir("/proc/self/fd"))
+            before = len(os.listdir("/proc/self/fd"))
             try:
                 return self.hasher().scan(root, limits=limits or TreeLimits(), collect_refused=True)
             finally:
-                assert len(os.listdir("/proc/self/fd")) == len(before)
+                assert len(os.listdir("/proc/self/fd")) <= before
 
     def manifest(self, tree: Path) -> TreeManifest:
         """The manifest of a tree in which nothing is refused."""
