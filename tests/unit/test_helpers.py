@@ -91,8 +91,9 @@ def test_a_helper_that_dies_gives_its_task_back_and_is_replaced(team: Team, how:
     found: list[tuple[object, object]] = []
     while len(found) < 3:
         found += team.answers()
-    # The second of two tasks went down with the first.
-    assert sorted(str(task) for task, answer in found if answer is None) == sorted([how, "who"])
+    lost = [task for task, answer in found if answer is None]
+    # The second of two tasks goes down with the first, unless it was seen in time.
+    assert lost in ([how], [how, "who"])
     assert team.size == 1
     assert team.submit("who")
     answers(team, 1)
