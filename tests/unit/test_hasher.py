@@ -28,6 +28,7 @@ from assay.api import (
     Digest,
     Entry,
     EntryKind,
+    Fault,
     InvalidInput,
     NoSpace,
     Refused,
@@ -37,6 +38,7 @@ from assay.api import (
     TreeLimit,
     TreeLimits,
     TreeRefused,
+    TreeSlow,
 )
 from assay.api.files import open_root, opened, remove_tree
 from assay.builtin.big import BIG_FILE
@@ -248,6 +250,14 @@ def test_limits_hold(tmp_path: Path, limits: TreeLimits, word: str) -> None:
         scan(tmp_path, limits)
     exact = TreeLimits(files=4, bytes=10, depth=2)
     assert scan(tmp_path, exact).manifest == manifest_of(tmp_path)
+
+
+@pytest.mark.threat("hold the reader for ever", layer="collector")
+def test_a_reader_that_takes_too_long_blames_nobody(tmp_path: Path) -> None:
+    make(tmp_path, {"a": {"b": File(b"12345")}})
+    with pytest.raises(TreeSlow, match="within 0 seconds"):
+        scan(tmp_path, TreeLimits(seconds=0))
+    assert issubclass(TreeSlow, Fault)
 
 
 @pytest.mark.threat("exhaust the reader by a hundred thousand files", layer="collector")

@@ -36,6 +36,7 @@ __all__ = [
     "TreeChanged",
     "TreeLimit",
     "TreeRefused",
+    "TreeSlow",
     "Unavailable",
     "UsageError",
     "WorkerLost",
@@ -206,6 +207,12 @@ class WorkerLost(Fault):
 
 class TreeChanged(Fault):
     """A file moved under the reader; scan again when nothing writes to the tree."""
+
+    retryable = True
+
+
+class TreeSlow(Fault):
+    """A tree was not read within the seconds that its limits give; the host is too slow."""
 
     retryable = True
 

@@ -131,11 +131,15 @@ class Scan:
 
 @frozen
 class TreeLimits:
-    """Bounds of a scan: counts, bytes, path depth in components."""
+    """Bounds of a scan: counts, bytes, path depth in components, and seconds.
+
+    Only the last depends on the host, so only it is never the fault of what is in the tree.
+    """
 
     files: int = 200_000
     bytes: int = 8 * 1024**3
     depth: int = 256
+    seconds: float = 600.0
 
 
 class Op(Enum):

@@ -64,7 +64,7 @@ class _Helpers:
                 return False
             self._asked = True
             limits = self.walk.limits
-            argument = (_ENTRIES, limits.files, limits.bytes, limits.depth)
+            argument = (_ENTRIES, limits.files, limits.bytes, limits.depth, limits.seconds)
             self._team = assemble(JOB, (self.root_fd,), argument)
         return self._team is not None and self._team.ready()
 
@@ -107,13 +107,13 @@ class PartOfATree:
     """The job of a helper: tasks are directories, and what others have counted so far."""
 
     descriptors: Sequence[int]
-    argument: tuple[int, int, int, int]
+    argument: tuple[int, int, int, int, float]
 
     def __call__(self, task: tuple[list[str], int, int]) -> Any:
         paths, seen, content = task
         found = Found(seen=seen, content=content)
-        most, *limits = self.argument
-        walk = Walk(TreeLimits(*limits), found)
+        most, files, content_bytes, depth, seconds = self.argument
+        walk = Walk(TreeLimits(files, content_bytes, depth, seconds), found)
         left = walk.run(self.descriptors[0], paths, lambda: found.seen - seen >= most)
         found.seen -= seen
         found.content -= content

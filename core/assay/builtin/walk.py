@@ -9,13 +9,14 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from hashlib import sha256
 from itertools import islice
 
 from attrs import define, field, frozen
 
-from assay.api import RefusedKind, RelPath, TreeLimit, TreeLimits, TreeRefused
+from assay.api import RefusedKind, RelPath, TreeLimit, TreeLimits, TreeRefused, TreeSlow
 from assay.api.files import DIRECTORY_FLAGS, FILE_FLAGS, open_parent, opened, special_kind
 from assay.builtin.big import BIG_FILE, BigFiles, changed, unreadable
 from assay.builtin.found import Found
@@ -61,6 +62,10 @@ class Walk:
     limits: TreeLimits
     found: Found = field(factory=Found)
     _big: BigFiles = field(factory=BigFiles)
+    _until: float = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._until = time.monotonic() + self.limits.seconds
 
     def run(
         self, root_fd: int, paths: Sequence[str] = ("",), enough: Callable[[], bool] = bool
@@ -109,6 +114,9 @@ class Walk:
             self._enter(levels, parent, name, path, path.count("/") + 1)
 
     def _enter(self, levels: list[_Level], parent: int, name: str, path: str, depth: int) -> None:
+        # What is in one directory is bounded by the other limits.
+        if time.monotonic() >= self._until:
+            raise TreeSlow(f"tree was not read within {self.limits.seconds:g} seconds")
         fd = self._open(parent, name, DIRECTORY_FLAGS, path)
         if fd is None:
             return
