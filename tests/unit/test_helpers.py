@@ -206,7 +206,7 @@ def test_a_directory_that_went_away_is_an_error(tmp_path: Path) -> None:
     make(tmp_path, {"d": {"e": {}}})
     (tmp_path / "link").symlink_to("d")
     with opened(open_root(tmp_path)) as root:
-        part = scanning.PartOfATree((root,), (1, 10, 10, 10))
+        part = scanning.PartOfATree((root,), (1, 10, 10, 10, 60.0))
         for path in ("gone", "d/gone", "gone/e", "link/e"):
             with nothing_leaks(), pytest.raises(TreeChanged, match=f"{path}: changed"):
                 part(([path], 0, 0))
