@@ -130,7 +130,8 @@ def _kept(place: Path, key: str) -> bytes:
     """What is kept under this name, if it is whole and this user's own; else nothing."""
     try:
         with opened(open_root(place)) as folder:
-            if not _is_ours(folder):
+            # A file may have come when the folder was open to others, and lie there still.
+            if not (_is_ours(folder) and _is_ours(folder, key)):
                 return b""
             content = read_file(folder, RelPath(key), MOST_BYTES)
     except (OSError, AssayError):
@@ -156,7 +157,7 @@ def _keep(place: Path, key: str, program: bytes) -> None:
             raise
 
 
-def _is_ours(folder: int) -> bool:
-    """Whether only this user can write into it."""
-    info = os.fstat(folder)
+def _is_ours(folder: int, name: str = ".") -> bool:
+    """Whether only this user can write into it, or into what has this name there."""
+    info = os.stat(name, dir_fd=folder, follow_symlinks=False)
     return info.st_uid == os.geteuid() and not info.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

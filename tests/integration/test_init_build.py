@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -94,6 +95,32 @@ def test_a_place_that_is_not_ours_alone_is_not_used(
         place.symlink_to(folder)
     assert build(place).program == build(folder).program
     assert problem != "others write" or (place / kept.name).read_bytes() == b"\0" * 32
+
+
+@pytest.mark.parametrize("mode", [0o420, 0o402])
+def test_a_file_that_others_could_write_is_not_used(
+    folder: Path, tmp_path: Path, mode: int
+) -> None:
+    place = tmp_path / "inits"
+    place.mkdir(mode=0o700)
+    (kept,) = folder.iterdir()
+    planted = place / kept.name
+    planted.write_bytes(hashlib.sha256(b"planted").digest() + b"planted")
+    planted.chmod(mode)
+    assert build(place).program == build(folder).program
+    assert planted.read_bytes() == kept.read_bytes()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_file_of_another_user_is_not_used(folder: Path, tmp_path: Path) -> None:
+    place = tmp_path / "inits"
+    place.mkdir(mode=0o700)
+    (kept,) = folder.iterdir()
+    planted = place / kept.name
+    planted.write_bytes(hashlib.sha256(b"planted").digest() + b"planted")
+    os.chown(planted, 65531, 65531)
+    assert build(place).program == build(folder).program
+    assert planted.stat().st_uid == 0
 
 
 def test_many_processes_at_once_leave_one(folder: Path, tmp_path: Path) -> None:
