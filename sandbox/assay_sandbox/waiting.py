@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 
 from attrs import frozen
 
-from assay.api import Limits
+from assay.api import Limits, SandboxFailed
 from assay_sandbox.configuration import LaunchPlan
 from assay_sandbox.memory import MemoryHold, open_hold
 from assay_sandbox.notes import Note
@@ -50,20 +51,23 @@ def start_waiting(
 
     Raises SandboxFailed, and then nothing is left.
     """
-    hold = open_hold(plan.memory, limits, room)
-    note = Note()
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
-        ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        inherited = theirs.fileno()
-        program = () if plan.init.program is None else (plan.init.program,)
-        nsjail = start_nsjail(plan.mount_interface, (inherited, *program, *descriptors), hold=hold)
-        note.add(nsjail.pid)
-    except BaseException:
-        ours.close()
-        hold.release()
-        note.remove()
-        raise
-    finally:
-        theirs.close()
+        with contextlib.ExitStack() as undo:
+            hold = open_hold(plan.memory, limits, room)
+            undo.callback(hold.release)
+            note = Note()
+            undo.callback(note.remove)
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            undo.callback(ours.close)
+            with theirs:
+                ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+                inherited = theirs.fileno()
+                program = () if plan.init.program is None else (plan.init.program,)
+                passed = (inherited, *program, *descriptors)
+                nsjail = start_nsjail(plan.mount_interface, passed, hold=hold)
+                undo.callback(nsjail.discard)
+                note.add(nsjail.pid)
+            undo.pop_all()
+    except OSError:
+        raise SandboxFailed("start", "the host lacks what it needs") from None
     return Waiting(plan, nsjail, ours, inherited, hold, note)
