@@ -135,7 +135,8 @@ def redirected(text: str, path: str, copies: Mapping[str, str]) -> str:
     except Unreadable:
         return text
     folder = posixpath.dirname(path)
-    parts, done = [], 0
+    parts: list[str] = []
+    done = 0
     for token in sorted(found, key=lambda token: token.start):
         name = token.text[1:-1]
         target = posixpath.normpath(posixpath.join(folder, name))
