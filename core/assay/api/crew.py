@@ -46,7 +46,8 @@ def processes() -> int:
     """How many helpers this process may have: the setting, else one for each processor."""
     chosen = os.environ.get(PROCESSES, "")
     if chosen.isascii() and chosen.isdigit():
-        return min(int(chosen), _MOST)
+        # Python refuses to read a number of thousands of digits.
+        return min(int(chosen), _MOST) if len(chosen) < 18 else _MOST
     return min(len(os.sched_getaffinity(0)), _MOST)
 
 
