@@ -56,7 +56,7 @@ def own_descriptors() -> set[str]:
 
 
 def own_mounts() -> set[str]:
-    """Mounts that a jail or a workspace could have left; other tests mount small disks meanwhile."""
+    """Mounts that a jail or a workspace could have left; other tests mount disks meanwhile."""
     lines = Path("/proc/self/mountinfo").read_text().splitlines()
     return {
         line
