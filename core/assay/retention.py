@@ -11,6 +11,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from attrs import frozen
@@ -71,7 +72,12 @@ def prune_artifacts(
             gone.append(item)
             left -= item.size
     for item in () if dry_run else gone:
-        with opened(open_root(item.run)) as root, opened(open_directory(root, ARTIFACTS)) as folder:
+        # Somebody else may clean the same runs at this moment.
+        with (
+            suppress(FileNotFoundError),
+            opened(open_root(item.run)) as root,
+            opened(open_directory(root, ARTIFACTS)) as folder,
+        ):
             os.unlink(item.name, dir_fd=folder)
     return Pruned(len(runs), len(gone), sum(item.size for item in gone))
 

@@ -166,18 +166,31 @@ def run_ordinary(code: str, folder: Path) -> str:
 @contextmanager
 def small_disk(folder: Path, options: str) -> Iterator[Path]:
     """A tmpfs of its own mounted on the folder: needs root, and says so when it is not there."""
-    reason = "a small file system can only be mounted by root"
+    with _mounted(folder, "-t", "tmpfs", "-o", options, "tmpfs"):
+        yield folder
+
+
+@contextmanager
+def mounted_folder(source: Path, folder: Path) -> Iterator[Path]:
+    """A folder that is shown a second time, by a bind mount: needs root, as `small_disk`."""
+    with _mounted(folder, "--bind", str(source)):
+        yield folder
+
+
+@contextmanager
+def _mounted(folder: Path, *what: str) -> Iterator[None]:
+    reason = "only root can mount something"
     if os.geteuid() != 0:
         if os.environ.get("CI") == "true":
             pytest.fail(reason)
         pytest.skip(reason)
-    folder.mkdir()
+    folder.mkdir(parents=True)
     target = folder
-    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)], check=True)
+    subprocess.run(["mount", *what, str(folder)], check=True)
     try:
         with opened(open_root(folder)) as mounted:
             # The folder may be moved by then; the descriptor still leads to it.
-            yield folder
+            yield
             target = Path(f"/proc/self/fd/{mounted}").readlink()
     finally:
         subprocess.run(["umount", str(target)], check=True)

@@ -192,6 +192,11 @@ def test_clean(tmp_path: Path) -> None:
     table = assay("clean", env=env)
     assert (table.code, table.err) == (0, "")
     assert [left, "removed"] in [line.split()[:2] for line in table.out.splitlines()]
+    # Of look-alikes there may be any number, of others too: one line, unless asked.
+    assert "assay-ws-87654321" not in table.out
+    assert [line for line in table.out.splitlines() if line.endswith("--all lists them")] != []
+    asked = [line.split()[:2] for line in assay("clean", "--all", env=env).out.splitlines()]
+    assert ["assay-ws-87654321", "foreign"] in asked
     after = checked(assay("clean", "--json", "--older-than", "2d", env=env).out)
     assert after["store"]["evicted"] == []
     assert left not in {item["name"] for item in after["folders"]}

@@ -14,6 +14,7 @@ from assay_graders.evident.js_assertions import failing
 from assay_graders.evident.js_modules import (
     broken,
     come_from,
+    is_module,
     lacking,
     redirected,
     shim,
@@ -59,6 +60,35 @@ def test_any_text_is_read_or_refused(text: str):
         return
     ends = [0, *(token.end for token in tokens)]
     assert all(token.start >= end for token, end in zip(tokens, ends, strict=False))
+
+
+def test_templates_may_be_nested_any_number_deep():
+    """A candidate writes such a file in a moment; reading it must not end the grading."""
+    deep = 100_000
+    text = "`a${" * deep + "{}" + "}b`" * deep
+    assert texts(f"f({text})") == ["f", "(", text, ")"]
+    for cut in (deep, 3 * deep, len(text) - 1):
+        with pytest.raises(Unreadable):
+            Tokens(text[:cut])
+    assert not is_module(text[:-1])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`" + "\n" * 300_000,
+        "a/*" * 100_000,
+        "export {" * 20_000 + "}" * 20_000,
+        "import './b.js';" * 100_000,
+    ],
+    ids=["blank-lines", "comments", "nested-exports", "imports"],
+)
+def test_hostile_text_takes_linear_time(text: str):
+    """With quadratic time each of these would take longer than a run of all tests."""
+    shim("/workspace/a.js", text)
+    lacking("export const a = 1;", text)
+    changed = redirected(text, "a.js", {"b.js": "c.js"})
+    assert changed == text.replace("./b.js", "./c.js")
 
 
 TESTS = """

@@ -12,6 +12,7 @@ from support.trees import (
     deep,
     make,
     mode_of,
+    mounted_folder,
     nothing_leaks,
     ordinary_folder,
     rel,
@@ -185,4 +186,21 @@ def test_what_is_mounted_in_a_tree_is_never_entered(tmp_path: Path, inside: str)
             with pytest.raises(OSError):
                 remove_tree(parent, "t")
             assert os.listdir(mounted) == ["foreign"]
+    remove(tmp_path / "t")
+
+
+@pytest.mark.parametrize("inside", ["", "/d", "/d/e"])
+@pytest.mark.threat("have the host remove a folder that is mounted in a tree", layer="collector")
+def test_a_mounted_folder_of_the_same_file_system_is_never_entered(
+    tmp_path: Path, inside: str
+) -> None:
+    """It has the device number of what is around it."""
+    precious = tmp_path / "precious"
+    (precious / "d").mkdir(parents=True)
+    make(precious, {"foreign": File(b"kept"), "d/foreign": File(b"kept")})
+    with mounted_folder(precious, Path(f"{tmp_path}/t{inside}")):
+        with opened(open_root(tmp_path)) as parent, nothing_leaks(), pytest.raises(OSError):
+            remove_tree(parent, "t")
+        assert sorted(os.listdir(precious)) == ["d", "foreign"]
+        assert os.listdir(precious / "d") == ["foreign"]
     remove(tmp_path / "t")

@@ -122,13 +122,19 @@ def test_without_a_setting_there_is_one_for_each_processor(monkeypatch: pytest.M
         assert crew.processes() == 3
 
 
+@pytest.mark.parametrize("setting", ["4", "5", "9" * 17, "9" * 18, "9" * 5000])
+def test_there_are_never_more_than_a_few(monkeypatch: pytest.MonkeyPatch, setting: str) -> None:
+    monkeypatch.setenv(PROCESSES, setting)
+    assert crew.processes() == 4
+
+
 @pytest.mark.parametrize("broken", ["program", "interpreter"])
 def test_a_host_that_starts_no_helper_scans_alone(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, broken: str
 ) -> None:
     make(tmp_path, TREE)
     expected = alone(tmp_path)
-    crew._dismiss()
+    crew.dismiss()
     if broken == "program":
         monkeypatch.setattr(crew, "_PROGRAM", "raise SystemExit(1)")
     else:
@@ -136,7 +142,7 @@ def test_a_host_that_starts_no_helper_scans_alone(
     with opened(open_root(tmp_path)) as root, nothing_leaks():
         for _ in range(3):
             assert HASHER.scan(root, collect_refused=True) == expected
-        crew._dismiss()
+        crew.dismiss()
 
 
 def test_the_child_of_a_fork_has_no_helpers() -> None:

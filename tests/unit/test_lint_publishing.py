@@ -322,3 +322,23 @@ def test_the_json_document_tells_the_place_too(suite: Path) -> None:
         if item["rule"] == "secret"
     ]
     assert (item["file"], item["line"]) == ("add/fixture/a.txt", 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n" * 500_000,
+        ("AKIA" + "Q" * 16 + "\n") * 45_000,
+        "[user]\r\n\tname = Jo Bloggs\r\n" + "\n" * 1000,
+    ],
+    ids=["blank-lines", "credentials", "git-config"],
+)
+def test_any_file_is_read_in_linear_time(suite: Path, text: str) -> None:
+    """With quadratic time the first two would take longer than a run of all tests."""
+    (suite / "add/fixture/data.txt").write_text(text, newline="")
+    places = {rule: items for rule, items in found(suite).items() if rule != "large-file"}
+    file = "add/fixture/data.txt"
+    if "AKIA" in text:
+        assert places == {"secret": [f"{file}:{number}" for number in range(1, 101)]}
+    else:
+        assert places == ({"personal-data": [f"{file}:2"]} if "[user]" in text else {})

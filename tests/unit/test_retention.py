@@ -99,6 +99,20 @@ def test_a_place_without_a_finished_run_is_a_mistake(tmp_path: Path, name: str) 
         prune_artifacts(tmp_path / name, now=NOW, max_age=0)
 
 
+def test_somebody_else_may_prune_the_same_run_at_once(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unlink = os.unlink
+
+    def after_another(name: str, *, dir_fd: int) -> None:
+        unlink(name, dir_fd=dir_fd)
+        unlink(name, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "unlink", after_another)
+    assert prune_artifacts(runs / "a", now=NOW, max_bytes=0) == Pruned(1, 2, 8)
+    assert texts(runs / "a") == []
+
+
 def test_the_command_prunes_on_request_only(runs: Path, tmp_path: Path) -> None:
     env = {"ASSAY_STORE": str(tmp_path / "store")}
     assert assay("clean", "--keep", "1", env=env).code == 2

@@ -24,7 +24,7 @@ from attrs import define, field
 from assay.api import errors
 from assay.api.helper import CLOSE, DONE, OPEN, TASK, receive, send
 
-__all__ = ["PROCESSES", "Team", "assemble", "processes", "running"]
+__all__ = ["PROCESSES", "Team", "assemble", "dismiss", "processes", "running"]
 
 PROCESSES = "ASSAY_TREE_PROCESSES"
 """Environment variable: how many helpers there may be; fewer than 2 means none."""
@@ -46,7 +46,8 @@ def processes() -> int:
     """How many helpers this process may have: the setting, else one for each processor."""
     chosen = os.environ.get(PROCESSES, "")
     if chosen.isascii() and chosen.isdigit():
-        return min(int(chosen), _MOST)
+        # Python refuses to read a number of thousands of digits.
+        return min(int(chosen), _MOST) if len(chosen) < 18 else _MOST
     return min(len(os.sched_getaffinity(0)), _MOST)
 
 
@@ -253,8 +254,8 @@ def _lives(helper: _Helper) -> bool:
 
 
 @atexit.register
-def _dismiss() -> None:
-    """End all helpers before this process ends; they would end by themselves as well."""
+def dismiss() -> None:
+    """End all helpers of this process, as its own end does; the next large tree starts others."""
     for helper in _CREW.helpers:
         helper.peer.close()
     for helper in _CREW.helpers:

@@ -189,6 +189,8 @@ def remove_tree(parent: int, name: Name) -> None:
     if not stat.S_ISDIR(info.st_mode):
         os.unlink(encoded, dir_fd=parent)
         return
+    if _removed_empty(parent, encoded):
+        return
     with opened(_open_unlocked(parent, encoded)) as top:
         if os.fstat(top).st_dev != os.fstat(parent).st_dev:
             raise OSError(errno.EBUSY, "another file system is mounted there")
@@ -202,6 +204,21 @@ def remove_tree(parent: int, name: Name) -> None:
                 pending += _flatten(directory, top, fresh)
             os.rmdir(child, dir_fd=top)
     os.rmdir(encoded, dir_fd=parent)
+
+
+def _removed_empty(parent: int, name: bytes) -> bool:
+    """Whether a directory could be removed as it is; raises OSError if something is mounted on it.
+
+    A part of the same file system mounted there has the same device number, so only the kernel
+    tells, and it does so before it looks inside.
+    """
+    try:
+        os.rmdir(name, dir_fd=parent)
+    except OSError as error:
+        if error.errno == errno.EBUSY:
+            raise
+        return False
+    return True
 
 
 def _flatten(directory: int, top: int, fresh: Iterator[bytes]) -> list[bytes]:

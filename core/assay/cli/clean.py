@@ -45,6 +45,9 @@ def clean(
             help="With --artifacts: by size, not by age: only so many MiB stay.",
         ),
     ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="List also each look-alike that is left alone.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Remove what killed processes left, and what the store no longer needs; not what is in use.
@@ -102,13 +105,18 @@ def clean(
         }
         print(json.dumps(document, ensure_ascii=True, indent=2, sort_keys=True))
     else:
-        _print(found, evicted)
+        foreign = tuple(item for item in found if item.fate is Fate.FOREIGN)
+        told = found if everything else tuple(item for item in found if item not in foreign)
+        _print(told, evicted)
+        if len(told) < len(found):
+            noun = "look-alike" if len(foreign) == 1 else "look-alikes"
+            make_console().print(f"{len(foreign)} {noun} left alone; --all lists them")
         fate, word = (Fate.REMOVABLE, "to remove") if dry_run else (Fate.REMOVED, "removed")
         make_console().print(f"{fates.count(fate)} {word}")
         limit = f"{limits.size / _MIB:.0f} MiB"
         if pruned is not None:
-            told = f"{pruned.files} artifacts, {pruned.bytes / _MIB:.0f} MiB, of {pruned.runs} runs"
-            make_console().print(f"{told} {word}")
+            what = f"{pruned.files} artifacts, {pruned.bytes / _MIB:.0f} MiB, of {pruned.runs} runs"
+            make_console().print(f"{what} {word}")
         make_console().print(f"the store takes {size / _MIB:.0f} MiB of {limit}")
     return code
 

@@ -6,6 +6,7 @@ They look at each line of each text file. A comment on the line can keep what th
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
@@ -60,7 +61,7 @@ _FICTION = "555"
 _GIT = re.compile(
     r"^\s*(?:Author|Committer|Signed-off-by|Co-authored-by):\s{1,8}\S[^<\n]{0,80}<", re.IGNORECASE
 )
-_GIT_USER = re.compile(r"^\s*\[user\]\s*$", re.MULTILINE)
+_GIT_USER = re.compile(r"^[ \t]*+\[user\][ \t]*+\r?$", re.MULTILINE)
 _GIT_NAME = re.compile(r"^\s*(?:user\.)?name\s*=\s*\S+\s+\S")
 
 
@@ -81,8 +82,10 @@ class PrivateRules:
 
 def _of_file(path: RelPath, text: str) -> Iterator[SuiteFinding]:
     lines = text.split("\n")
-    starts = {text.count("\n", 0, start) + 1 for start, _ in find_tokens(text, wide=True)}
-    found = {(number, _SECRET, "") for number in starts}
+    ends = [match.start() for match in re.finditer("\n", text)]
+    found = {
+        (bisect_left(ends, start) + 1, _SECRET, "") for start, _ in find_tokens(text, wide=True)
+    }
     is_git_config = _GIT_USER.search(text) is not None
     for number, line in enumerate(lines, 1):
         found |= {(number, rule, detail) for rule, detail in _of_line(line, is_git_config)}

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from assay_graders.evident.js_tokens import Token, Tokens, Unreadable
 
-__all__ = ["broken", "come_from", "lacking", "redirected", "shim", "specifiers"]
+__all__ = ["broken", "come_from", "is_module", "lacking", "redirected", "shim", "specifiers"]
 
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
 _ABSENT = (
@@ -22,7 +22,7 @@ def is_module(text: str) -> bool:
     try:
         tokens = Tokens(text)
     except Unreadable:
-        return bool(re.search(r"^\s*(?:import|export)\b", text, re.MULTILINE))
+        return bool(re.search(r"^[^\S\n]*+(?:import|export)\b", text, re.MULTILINE))
     return any(
         token.kind == "word"
         and token.text in ("import", "export")
@@ -59,7 +59,11 @@ def _exported(tokens: Tokens) -> Iterator[str]:
 
 def _listed(tokens: Tokens, opening: int) -> Iterator[str]:
     last = ""
-    for token in tokens[opening + 1 : tokens[opening].pair]:
+    for index in range(opening + 1, tokens[opening].pair):
+        token = tokens[index]
+        if token.pair >= 0:
+            # No list of names has brackets in it.
+            return
         if token.text == ",":
             yield last
         last = token.text
@@ -131,13 +135,16 @@ def redirected(text: str, path: str, copies: Mapping[str, str]) -> str:
     except Unreadable:
         return text
     folder = posixpath.dirname(path)
-    for token in sorted(found, key=lambda token: -token.start):
+    parts: list[str] = []
+    done = 0
+    for token in sorted(found, key=lambda token: token.start):
         name = token.text[1:-1]
         target = posixpath.normpath(posixpath.join(folder, name))
         if name.startswith(".") and target in copies:
             beside = posixpath.join(posixpath.dirname(name), copies[target])
-            text = text[: token.start + 1] + beside + text[token.end - 1 :]
-    return text
+            parts += text[done : token.start + 1], beside
+            done = token.end - 1
+    return "".join((*parts, text[done:]))
 
 
 def come_from(

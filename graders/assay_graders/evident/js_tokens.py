@@ -65,6 +65,9 @@ class Tokens(Sequence[Token]):
             place = space.end() if space else place
             if place >= len(self.text):
                 return
+            if self.text.startswith("/*", place):
+                # A comment without an end; looking for it again after each token takes long.
+                raise Unreadable
             kind, end = self._next(place)
             self._tokens.append(Token(kind, self.text[place:end], place, end))
             place = end
@@ -98,37 +101,46 @@ class Tokens(Sequence[Token]):
         return last.kind == "mark" and last.text not in (")", "]", "++", "--")
 
     def _template(self, place: int) -> int:
-        """The place after a template; what it embeds is not looked into but for its brackets."""
-        at = place + 1
-        while at < len(self.text):
-            if self.text[at] == "\\":
-                at += 2
-            elif self.text[at] == "`":
-                return at + 1
-            elif self.text.startswith("${", at):
-                at = self._embedded(at + 2)
-            else:
-                at += 1
-        raise Unreadable
+        """The place after a template; what it embeds is not looked into but for its brackets.
 
-    def _embedded(self, at: int) -> int:
-        depth = 1
-        while at < len(self.text):
-            char = self.text[at]
-            if char == "`":
-                at = self._template(at)
-                continue
-            if char in "'\"":
-                found = _STRING.match(self.text, at)
-                if found is None:
-                    raise Unreadable
-                at = found.end()
-                continue
-            depth += {"{": 1, "}": -1}.get(char, 0)
-            at += 1
-            if depth == 0:
-                return at
-        raise Unreadable
+        Embedded code may hold templates again, any number deep: `open_braces` has a number for
+        each embedding that goes on, and `None` for each template.
+        """
+        open_braces: list[int | None] = [None]
+        at = place + 1
+        while open_braces:
+            if at >= len(self.text):
+                raise Unreadable
+            depth = open_braces[-1]
+            at = (
+                self._of_template(at, open_braces)
+                if depth is None
+                else self._of_code(at, depth, open_braces)
+            )
+        return at
+
+    def _of_template(self, at: int, open_braces: list[int | None]) -> int:
+        if self.text.startswith("${", at):
+            open_braces.append(1)
+            return at + 2
+        if self.text[at] == "`":
+            open_braces.pop()
+        return at + (2 if self.text[at] == "\\" else 1)
+
+    def _of_code(self, at: int, depth: int, open_braces: list[int | None]) -> int:
+        char = self.text[at]
+        if char in "'\"":
+            found = _STRING.match(self.text, at)
+            if found is None:
+                raise Unreadable
+            return found.end()
+        if char == "`":
+            open_braces.append(None)
+        elif char == "}" and depth == 1:
+            open_braces.pop()
+        else:
+            open_braces[-1] = depth + {"{": 1, "}": -1}.get(char, 0)
+        return at + 1
 
     def _match(self) -> None:
         waiting: list[int] = []
