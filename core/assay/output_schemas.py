@@ -234,7 +234,11 @@ OUTPUT_SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
     "error-output": lambda: _document("error-output", error=_TEXT, message=_TEXT, exit_code=_CODE),
     "lint-output": _lint_output,
     "lock-output": lambda: _document(
-        "lock-output", changed=_TEXTS, published=_TEXTS, exit_code=_CODE
+        "lock-output",
+        changed=_TEXTS,
+        published=_TEXTS,
+        measured={"type": "object", "additionalProperties": _TEXT},
+        exit_code=_CODE,
     ),
     "new-output": lambda: _document("new-output", written=_TEXTS),
     "plugins-output": _plugins_output,

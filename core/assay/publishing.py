@@ -6,12 +6,25 @@ from collections.abc import Iterable
 
 from attrs import evolve
 
-from assay.api import InvalidInput, VerdictStatus
+from assay.api import AssayError, InvalidInput, VerdictStatus
 from assay.evaluation import grade_trial
 from assay.results import as_expected
 from assay.suites import Suite
 
-__all__ = ["remeasure"]
+__all__ = ["measured_again", "remeasure"]
+
+
+def measured_again(suite: Suite, task_ids: Iterable[str]) -> dict[str, str]:
+    """For each task, what `remeasure` says against its change; nothing when it may be pinned."""
+    found = {}
+    for task_id in task_ids:
+        try:
+            remeasure(suite, (task_id,))
+        except AssayError as problem:
+            found[task_id] = str(problem)
+        else:
+            found[task_id] = ""
+    return found
 
 
 def remeasure(suite: Suite, task_ids: Iterable[str]) -> None:

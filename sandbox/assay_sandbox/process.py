@@ -175,12 +175,21 @@ class JailProcess:
             self._jail.terminate()
             raise
         finally:
-            self._conclude()
-            for descriptor in self._streams:
-                os.close(descriptor)
-            with self._lock:
-                os.close(self._wake)
-                self._finished.set()
+            try:
+                self._conclude()
+            except OSError:
+                self._failure = SandboxFailed("run", "a guard can't look any more")
+                self._jail.terminate()
+            finally:
+                self._release()
+
+    def _release(self) -> None:
+        """Nobody waits any longer, whatever happened."""
+        for descriptor in self._streams:
+            os.close(descriptor)
+        with self._lock:
+            os.close(self._wake)
+            self._finished.set()
 
     def _conclude(self) -> None:
         """Hear the guards for the last time: the kernel may have killed just now.

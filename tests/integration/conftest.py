@@ -17,6 +17,7 @@ from support.jail import forget_store
 from support.processes import children, open_descriptors
 from support.users import remove_copy
 
+from assay.api import crew
 from assay_sandbox.init_choice import compiled_or_python
 from assay_sandbox.notes import notes_folder
 
@@ -30,6 +31,8 @@ def large_folders_are_removed() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def nothing_is_left() -> Iterator[None]:
+    # Helpers of an earlier test would be taken for processes of a jail.
+    crew.dismiss()
     before = set(children(os.getpid()))
     mounts = own_mounts()
     # The compiled init is opened once, with a process's first jail, and kept.
@@ -53,9 +56,13 @@ def own_descriptors() -> set[str]:
 
 
 def own_mounts() -> set[str]:
-    """Mounts that a jail or a workspace could have left; other tests may mount something else."""
+    """Mounts that a jail or a workspace could have left; other tests mount disks meanwhile."""
     lines = Path("/proc/self/mountinfo").read_text().splitlines()
-    return {line for line in lines if "nsjail" in line or "assay-" in line}
+    return {
+        line
+        for line in lines
+        if "nsjail" in line or ("assay-" in line and "assay-test-" not in line)
+    }
 
 
 def own_notes() -> list[Path]:

@@ -11,7 +11,7 @@ import pytest
 from support.jail import limits, python, session, shell, workspace
 from support.processes import open_descriptors
 
-from assay.api import Outcome, OutcomeStatus, Profile
+from assay.api import Outcome, OutcomeStatus, Profile, SandboxFailed
 from assay_sandbox.disk import DiskUse, Held, walk
 
 MIB = 1024**2
@@ -74,6 +74,30 @@ def test_many_files_are_bounded_without_a_long_look() -> None:
             process.kill()
             process.wait()
         assert guard.reached() is not None
+
+
+@pytest.mark.parametrize("after", ["pass", "time.sleep(1.2)"])
+@pytest.mark.threat("close the workspace to the watchdog", layer="watchdog")
+def test_closing_a_workspace_is_no_fault_of_the_jail(after: str) -> None:
+    source = f"import os, time\nos.chmod('/workspace', 0)\n{after}\nraise SystemExit(3)"
+    with workspace() as mount:
+        with session(profile=Profile.AGENT, mounts=(mount,)) as jail:
+            outcome = jail.run(python(source))
+            again = jail.run(shell("exit 4"))
+        Path(mount.source).chmod(0o700)
+    assert (outcome.status, outcome.exit_code) == (OutcomeStatus.EXITED, 3)
+    assert (again.status, again.exit_code) == (OutcomeStatus.EXITED, 4)
+
+
+def test_a_guard_that_fails_fails_the_jail_and_lets_nobody_wait() -> None:
+    with workspace() as mount, session(profile=Profile.AGENT, mounts=(mount,)) as jail:
+        process = jail.start(shell("sleep 0.3"))
+        moved = Path(mount.source).rename(f"{mount.source}-moved")
+        try:
+            with pytest.raises(SandboxFailed):
+                process.wait()
+        finally:
+            moved.rename(mount.source)
 
 
 def test_a_tree_is_measured_without_leaving_it(tmp_path: Path) -> None:

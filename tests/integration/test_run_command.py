@@ -111,11 +111,15 @@ def test_the_pin_of_a_published_task_changes_after_it_was_measured_again(tmp_pat
     assert (drifted.code, "baseline-drift" in drifted.err) == (3, True)
     add_candidate(suite / "add", "gold", {"src/calc.py": BROKEN}, expect={"verdict": "accepted"})
     wrong = publish("Add numbers.", "fail")
-    assert (wrong.code, "candidate gold: rejected instead of accepted" in wrong.err) == (3, True)
+    problem = "candidate gold: rejected instead of accepted"
+    assert (wrong.code, problem in wrong.err) == (3, True)
+    checked = assay("lock", suite, "--check")
+    assert (checked.code, problem in checked.out) == (5, True)
     assert (suite / "suite.json").read_bytes() == before
     add_candidate(suite / "add", "gold", GOLD, expect={"verdict": "accepted"})
     told = assay("lock", suite, "--check")
     assert (told.code, "published tasks changed: add" in told.out) == (5, True)
+    assert "task add: its baseline is as declared, and its gold is accepted" in told.out
     assert publish("Add numbers.", "fail").code == 0
     assert assay("lock", suite, "--check").code == 0
     assert [

@@ -134,7 +134,7 @@ def test_a_host_that_starts_no_helper_scans_alone(
 ) -> None:
     make(tmp_path, TREE)
     expected = alone(tmp_path)
-    crew._dismiss()
+    crew.dismiss()
     if broken == "program":
         monkeypatch.setattr(crew, "_PROGRAM", "raise SystemExit(1)")
     else:
@@ -142,7 +142,7 @@ def test_a_host_that_starts_no_helper_scans_alone(
     with opened(open_root(tmp_path)) as root, nothing_leaks():
         for _ in range(3):
             assert HASHER.scan(root, collect_refused=True) == expected
-        crew._dismiss()
+        crew.dismiss()
 
 
 def test_the_child_of_a_fork_has_no_helpers() -> None:

@@ -24,7 +24,7 @@ from attrs import define, field
 from assay.api import errors
 from assay.api.helper import CLOSE, DONE, OPEN, TASK, receive, send
 
-__all__ = ["PROCESSES", "Team", "assemble", "processes", "running"]
+__all__ = ["PROCESSES", "Team", "assemble", "dismiss", "processes", "running"]
 
 PROCESSES = "ASSAY_TREE_PROCESSES"
 """Environment variable: how many helpers there may be; fewer than 2 means none."""
@@ -254,8 +254,8 @@ def _lives(helper: _Helper) -> bool:
 
 
 @atexit.register
-def _dismiss() -> None:
-    """End all helpers before this process ends; they would end by themselves as well."""
+def dismiss() -> None:
+    """End all helpers of this process, as its own end does; the next large tree starts others."""
     for helper in _CREW.helpers:
         helper.peer.close()
     for helper in _CREW.helpers:

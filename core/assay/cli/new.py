@@ -109,18 +109,24 @@ def lock(
       assay lock mysuite --intent "Tabs count" --grading "One more hidden test" --not-comparable
     """
     from assay.locking import lock_suite
-    from assay.publishing import remeasure
+    from assay.publishing import measured_again, remeasure
     from assay.reports.tables import sentence
+    from assay.suites import open_suite
 
     why = _why(intent, grading, comparable)
     result = lock_suite(suite, check=only_check, why=why, before_writing=remeasure)
     drift = result.drift
     code = 5 if only_check and drift else 0
+    measured = {}
+    if only_check and result.changed:
+        present = [task for task in result.changed if task in result.pins]
+        measured = measured_again(open_suite(f"dir:{suite}", check_pins=False), present)
     if as_json:
         document = {
             "schema": "assay-lock-output-1",
             "changed": list(drift),
             "published": list(result.changed),
+            "measured": measured,
             "exit_code": code,
         }
         print(json.dumps(document, ensure_ascii=True, indent=2, sort_keys=True))
@@ -130,7 +136,12 @@ def lock(
         console.print(sentence(line))
     if only_check and result.changed:
         names = ", ".join(result.changed)
-        console.print(sentence(f"published tasks changed: {names}; locking them takes reasons"))
+        console.print(
+            sentence(f"published tasks changed: {names}; locking them takes reasons and a version")
+        )
+    for task, problem in measured.items():
+        told = problem or f"task {task}: its baseline is as declared, and its gold is accepted"
+        console.print(sentence(told))
     if not drift:
         console.print("every digest in suite.json holds")
     return code
