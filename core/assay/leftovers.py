@@ -30,6 +30,8 @@ _MARKER_BYTES = 4096
 _LEVELS = 3
 _ATTEMPTS = 4
 _PAUSE = 0.05
+_MARKING = 60.0
+"""Seconds after which a maker has long marked its folder, or is dead."""
 
 
 class Fate(Enum):
@@ -142,6 +144,8 @@ class _Sweeper:
         """Its maker may have died before it wrote the marker: then there is nothing in it."""
         if os.listdir(fd):
             return Fate.FOREIGN, "it has no marker"
+        if time.time() - info.st_mtime < _MARKING:
+            return Fate.YOUNG, "its maker may be about to mark it"
         return self._by_life(None, info.st_mtime)
 
     def _by_life(self, maker: Maker | None, since: float) -> tuple[Fate, str]:

@@ -5,6 +5,7 @@ from support.grading import GRADERS, grade, outcomes
 from support.jail import runtime
 
 from assay.api import Facts, GraderRole, Reason, TestOutcome, Trust
+from assay_graders.evident.changed import MAX_SOURCE_BYTES
 from assay_graders.evident.grading import ALWAYS, NEEDED
 from assay_graders.evident.node import NodeLanguage
 from assay_graders.node_test import NodeTestOptions
@@ -99,6 +100,34 @@ def test_where_the_fixture_fails_nothing_changed_modules_are_emptied():
     )
 
     assert (facts.passed, facts.trust, facts.codes) == (True, Trust.TAMPER_EVIDENT, ())
+
+
+@pytest.mark.parametrize("calc", [RIGHT, FIXTURE["src/calc.mjs"]], ids=["right", "wrong"])
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("large", "//" + "x" * MAX_SOURCE_BYTES),
+        ("deep", "`${" * 50_000),
+        ("blank", "`" + "\n" * 500_000),
+        ("folder", None),
+    ],
+)
+def test_no_file_of_a_candidate_keeps_it_from_a_verdict(calc: str, name: str, more: str | None):
+    """What can't be looked into costs trust, and only that."""
+    added = {f"src/{name}.mjs": more} if more else {f"src/{name}.mjs/a.mjs": RIGHT}
+    facts = grade_calc(calc, more=added)
+    assert (facts.completed, facts.passed) == (True, calc == RIGHT)
+    if facts.passed and name == "large":
+        assert (facts.trust, facts.codes) == (Trust.UNGUARDED, ("lacks-re-break",))
+    options = NodeTestOptions(
+        ("tests/calc.test.mjs",),
+        ("tests/calc.test.mjs > mul",),
+        roots=("src",),
+        mode="tamper-evident",
+    )
+    tree = {**FIXTURE, "src/calc.mjs": calc, **added}
+    facts = grade(GRADERS["node-test"], options, tree, fixture=FIXTURE)
+    assert (facts.completed, facts.passed) == (True, calc == RIGHT)
 
 
 NO_ASSERTIONS = """

@@ -84,6 +84,13 @@ def test_a_maker_killed_before_it_marked_its_folder_left_nothing_in_it(place: Pa
     assert fates(place) == {NAME: Fate.REMOVED}
 
 
+def test_a_folder_that_is_being_made_stays_whatever_age_is_asked_for(place: Path) -> None:
+    (place / NAME).mkdir()
+    assert fates(place, older_than=0) == {NAME: Fate.YOUNG}
+    aged(place / NAME, 120)
+    assert fates(place, older_than=0) == {NAME: Fate.REMOVED}
+
+
 def test_a_maker_killed_while_it_wrote_the_marker(place: Path) -> None:
     folder = written(place, NAME)
     (folder / MARKER).write_bytes(b"")

@@ -10,7 +10,7 @@ from attrs import frozen
 
 from assay.api import Change, EntryKind, GradeContext, Op, RelPath
 
-__all__ = ["ChangedCode", "changed_code", "code_paths", "module_files"]
+__all__ = ["ChangedCode", "changed_code", "code_paths", "files_of", "module_files"]
 
 MAX_SOURCE_BYTES = 4 * 1024**2
 _MAX_ORIGINALS = 8 * 1024**2
@@ -22,7 +22,7 @@ class ChangedCode:
     """`originals` are the fixture's texts of changed code by path, None for what was added.
 
     `data` are the other changed paths. `readable` is False when an original is no UTF-8 text, or
-    all of them are too large to be restored; then they are not there.
+    when something is too large to be restored or made ready; then the originals are not there.
     """
 
     originals: dict[str, str | None]
@@ -31,9 +31,12 @@ class ChangedCode:
 
 
 def changed_code(
-    ctx: GradeContext, roots: tuple[str, ...], suffixes: tuple[str, ...]
+    ctx: GradeContext, roots: tuple[str, ...], suffixes: tuple[str, ...], most: int | None = None
 ) -> ChangedCode:
-    """The candidate's changes; raises GraderUnfit for an original of several megabytes."""
+    """The candidate's changes; raises GraderUnfit for an original of several megabytes.
+
+    Files of the candidate above `most` bytes can't be made ready, which is no fault of the task.
+    """
     originals: dict[str, str | None] = {}
     data: list[RelPath] = []
     readable = True
@@ -48,6 +51,9 @@ def changed_code(
                 originals[change.path] = content.decode("utf-8")
             except UnicodeDecodeError:
                 readable = False
+    too_large = {e.path for e in ctx.tree.entries if most is not None and e.size > most}
+    if not too_large.isdisjoint(originals):
+        return ChangedCode({}, tuple(data), readable=False)
     if sum(len(json.dumps(text)) for text in originals.values()) > _MAX_ORIGINALS:
         return ChangedCode({}, tuple(data), readable=False)
     return ChangedCode(originals, tuple(data), readable)
@@ -69,12 +75,17 @@ def _inside(path: str, roots: tuple[str, ...]) -> Iterator[str]:
             yield path[len(root) + 1 :]
 
 
+def files_of(ctx: GradeContext) -> frozenset[RelPath]:
+    """The files of the graded tree; a candidate may give a directory any name of a file."""
+    return frozenset(e.path for e in ctx.tree.entries if e.kind is EntryKind.FILE)
+
+
 def code_paths(
     ctx: GradeContext, roots: tuple[str, ...], suffixes: tuple[str, ...], tests: tuple[str, ...]
 ) -> tuple[RelPath, ...]:
     """Code below the roots that the fixture may have, but for what lies with the tests."""
     folders = {posixpath.dirname(test) for test in tests} - {"" if r == "." else r for r in roots}
-    files = {entry.path for entry in ctx.tree.entries} | {c.path for c in ctx.change_set.changes}
+    files = files_of(ctx) | {change.path for change in ctx.change_set.changes}
     return tuple(
         sorted(
             path

@@ -35,6 +35,8 @@ class Language(ABC):
     """How test files of one kind are started, named, arranged and changed."""
 
     suffixes: ClassVar[tuple[str, ...]]
+    most_code: ClassVar[int | None] = None
+    """Bytes of a changed file above which it can't be made ready for guarded runs."""
     guards: ClassVar[tuple[str, ...]]
     """Guards that the process of the tests measures itself."""
     is_placed: ClassVar[bool]

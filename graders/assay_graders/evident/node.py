@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from assay.api import Command, GradeContext, Mount, RelPath
 from assay_graders.evident.canaries import Canaries
-from assay_graders.evident.changed import MAX_SOURCE_BYTES, ChangedCode
+from assay_graders.evident.changed import MAX_SOURCE_BYTES, ChangedCode, files_of
 from assay_graders.evident.guarded_report import GuardedReport
 from assay_graders.evident.js_assertions import failing
 from assay_graders.evident.js_modules import (
@@ -44,6 +44,7 @@ class NodeLanguage(Language):
     """Ids are a file and the names down to a test, joined by ` > `."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".mjs", ".cjs", ".js")
+    most_code: ClassVar[int | None] = MAX_SOURCE_BYTES
     guards: ClassVar[tuple[str, ...]] = (
         *("reporter-outside", "no-configuration", "no-preloads", "tests-apart", "sub-tests"),
     )
@@ -128,19 +129,25 @@ class NodeLanguage(Language):
 
     def beside(self, ctx: GradeContext, code: tuple[RelPath, ...]) -> dict[RelPath, bytes]:
         """Modules that stand for the graded ones, for tests that import by relative paths."""
-        present = {entry.path for entry in ctx.tree.entries}
+        present = files_of(ctx)
         changed = {change.path for change in ctx.change_set.changes}
+        sizes = {entry.path: entry.size for entry in ctx.tree.entries}
         shims = {}
         for path in code:
-            if path in present:
+            if path not in present:
+                continue
+            if sizes[path] > MAX_SOURCE_BYTES:
+                # Nobody looks into it; its name has to tell what it is.
+                text = "" if path.endswith(".cjs") else "export {};"
+            else:
                 read = ctx.changed_file if path in changed else ctx.fixture_file
                 text = read(path, MAX_SOURCE_BYTES).decode("utf-8", "replace")
-                shims[path] = shim(f"{WORKSPACE}/{path}", text).encode("utf-8")
+            shims[path] = shim(f"{WORKSPACE}/{path}", text).encode("utf-8")
         return shims
 
     def other_trees(self, ctx: GradeContext, changed: ChangedCode) -> OtherTrees:
         """Restored modules import the candidate's, which stand beside them, for what they do."""
-        after = {entry.path for entry in ctx.tree.entries}
+        after = files_of(ctx)
         restore = tuple(RelPath(name) for name in changed.originals if name not in after)
         copies = {name: _copy_of(name) for name in changed.originals if name in after}
         pristine: dict[RelPath, bytes] = {}

@@ -66,7 +66,9 @@ class GuardedRuns:
         read = ctx.hidden_file if suite.hidden else ctx.fixture_file
         files = {test: read(test, MAX_SOURCE_BYTES) for test in tests}
         self.files = suite.language.arranged(files, self.order)
-        self.changed: ChangedCode = changed_code(ctx, suite.roots, suite.language.suffixes)
+        self.changed: ChangedCode = changed_code(
+            ctx, suite.roots, suite.language.suffixes, suite.language.most_code
+        )
         self.others = suite.language.other_trees(ctx, self.changed)
 
     def real(self) -> Measured:
