@@ -81,17 +81,26 @@ def run_node(base: Path, *tests: str) -> RunReport | None:
     return _report(argv, base)
 
 
+AT_THREE = """
+import os, sys
+os.set_inheritable(given := int(sys.argv[1]), False)
+os.dup2(given, 3) if given != 3 else os.set_inheritable(3, True)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+"""As in a jail: Node keeps descriptors from its children only if no number before them is free."""
+
+
 def _report(argv: list[str], base: Path) -> RunReport | None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         environment = {
             "PATH": os.defpath,
             "LC_ALL": "C.UTF-8",
-            "ASSAY_CHANNEL_REPORT": str(theirs.fileno()),
+            "ASSAY_CHANNEL_REPORT": "3",
             "ASSAY_TEST_BASE": str(base),
         }
         with subprocess.Popen(
-            argv,
+            [sys.executable, "-I", "-S", "-c", AT_THREE, str(theirs.fileno()), *argv],
             cwd=base,
             env=environment,
             pass_fds=(theirs.fileno(),),
