@@ -103,7 +103,10 @@ def test_a_signal_while_loading_is_one_line(
 ) -> None:
     # Opening a FIFO lasts until there is a writer, so the signal comes while loading.
     script = (
-        "import os, sys\n"
+        "import os, signal, sys\n"
+        # Whoever started the suite may have these ignored, and children inherit that.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
         "import assay.cli.show as show\n"
         "from assay.cli import main\n"
         "import assay.ledger as ledger\n"
@@ -115,14 +118,17 @@ def test_a_signal_while_loading_is_one_line(
     )
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", script, "show", str(fifo)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"ready\n"
-    process.send_signal(number)
-    err = process.communicate(timeout=60)[1]
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            process.send_signal(number)
+            err = process.communicate(timeout=60)[1]
+        finally:
+            process.kill()
     assert err == b"assay: interrupted\n"
     assert process.returncode == code
