@@ -52,6 +52,8 @@ class Origins:
         self._added = added
         self._base = base
         self._before = dict(sys.modules)
+        # The runtime itself is read-only, wherever it lies.
+        self._runtime = (f"{sys.prefix}/", f"{sys.base_prefix}/")
 
     def strays(self) -> list[str]:
         """Names of modules that are not what they should be, at most twenty."""
@@ -68,7 +70,9 @@ class Origins:
         if name in self._graded:
             known = (*self._graded[name], *self._added.get(name, ()))
             return origin is None or origin in known
-        if origin is None or not origin.startswith((f"{_WORKSPACE}/", "/tmp/")):
+        if origin is None or origin.startswith(self._runtime):
+            return True
+        if not origin.startswith((f"{_WORKSPACE}/", "/tmp/")):
             return True
         return origin in self._added.get(name, ())
 
