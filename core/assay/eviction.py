@@ -92,7 +92,7 @@ def evict(
             # Out of reach first, which is quick; the bulk is removed when others go on.
             moved = [] if dry_run else [_set_aside(root, item, lease) for item in chosen]
             if not dry_run:
-                _forget(root, chosen)
+                _forget(root)
         if dry_run:
             fates = dict.fromkeys(chosen, Fate.REMOVABLE)
         else:
@@ -210,9 +210,12 @@ def _removed(root: Path, item: Kept, name: str) -> Fate:
     return Fate.REMOVED
 
 
-def _forget(root: Path, gone: Sequence[Kept]) -> None:
+def _forget(root: Path) -> None:
+    """Drop notes of use whose trees are gone, now or by somebody who was killed meanwhile."""
     with suppress(OSError), opened(open_root(root / USED)) as used:
-        for item in gone:
-            if item.kind == "tree":
+        for name in os.listdir(used):
+            folder, _, digest = name.rpartition(".")
+            is_note = _TREES_NAME.fullmatch(folder) and _DIGEST_NAME.fullmatch(digest)
+            if is_note and not (root / folder / digest).exists():
                 with suppress(FileNotFoundError):
-                    os.unlink(used_name(item.name), dir_fd=used)
+                    os.unlink(name, dir_fd=used)

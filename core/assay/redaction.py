@@ -55,7 +55,7 @@ HOMES = re.compile(
     r"|(?:/var)?/tmp/assay-[\w.-]{1,255}+)"
     r"|[A-Za-z]:\\{1,2}Users\\{1,2}[^\s\\/'\":;,<>]{1,255}+"
 )
-_ABSOLUTE = re.compile(rf"(?<![\w.~/<>-])/(?!(?:{_JAIL})\b)[\w.+~@-]++(?:/[\w.+~@-]++)++")
+_ABSOLUTE = re.compile(rf"(?<![\w.~/<>-])/(?!(?:{_JAIL})\b)[\w.+~@-]++(?:/[\w.+~@-]++)+")
 _MESSAGES = frozenset({"error", "detail"})
 _TEXTS = frozenset({"message_public", "message_private", "summary"})
 

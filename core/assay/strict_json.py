@@ -26,7 +26,7 @@ _BOM = b"\xef\xbb\xbf"
 _SHOWN_KEY = 64
 _LONGEST_INTEGER = len(str(MAX_INTEGER)) + 1
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
+_BRACKETS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*"?|[\[{]|[\]}]', re.DOTALL)
 
 
 @frozen

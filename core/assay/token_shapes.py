@@ -54,9 +54,10 @@ _WORDS = "|".join(
 )
 _OWN = re.compile(
     rf"(?<![\w-])(?<!<key>)(?<!<path>)(?:{_WORDS})"
-    r"|-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?:[^-]|-(?!----)){0,16384}+"
+    # Groups are never repeated possessively: Python before 3.11.5 gets that wrong.
+    r"|-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]*+(?:-(?!----)[^-]*+)*"
     r"-----END [A-Z ]{0,40}PRIVATE KEY-----"
-    r"|-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?:\s{1,4}+[A-Za-z0-9+/=]{16,128}+){1,256}+"
+    r"|-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?:\s{1,4}+[A-Za-z0-9+/=]{16,128}+){1,256}"
     r"|(?<=://)[^\s/:@?#'\"<>]{0,255}+:[^\s/:@?#'\"<>]{1,255}+(?=@)"
     r"|(?<=\b[Bb]earer )[\w.~+/-]{16,}+=*+"
 )

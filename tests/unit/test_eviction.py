@@ -270,3 +270,12 @@ def test_lower_trees_are_evicted_like_others(root: Path) -> None:
     with pytest.raises(CopyFailed, match="not in the store"):
         again.lower(manifest)
     again.close()
+
+
+def test_a_note_of_use_goes_with_the_next_eviction_where_its_tree_is_gone(root: Path) -> None:
+    """Somebody was killed after a tree was put out of reach and before its note was dropped."""
+    (kept,) = filled(root, 1)
+    note = root / "used" / f"trees.{'0' * 64}"
+    note.write_bytes(b"1\n")
+    assert removed(root, PLENTY) == set()
+    assert os.listdir(root / "used") == [used(root, kept).name]
