@@ -6,32 +6,25 @@ What is noted are outcomes, so nothing that a jailed program says of itself coun
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from attrs import define, field, frozen
+from attrs import frozen
 
 from assay.api import (
-    Capabilities,
     Channel,
     Command,
-    Finding,
-    Hasher,
     JailSpec,
-    Mount,
     Outcome,
     Process,
-    Runtime,
     Sandbox,
     Session,
-    Store,
-    Support,
 )
+from assay.wrapped import WrappedSandbox
 
 __all__ = ["MeteredSandbox", "unmetered"]
 
 
-@define
-class MeteredSandbox:
+class MeteredSandbox(WrappedSandbox):
     """Another sandbox, and the most that any of its commands took.
 
     `most` has the names of limits: `cpu` in seconds, `memory` and `output` in bytes, `processes`.
@@ -40,24 +33,9 @@ class MeteredSandbox:
     api: ClassVar[str] = "1.0"
     name: ClassVar[str] = "metered"
 
-    _sandbox: Sandbox
-    most: dict[str, float] = field(factory=dict, init=False)
-
-    def capabilities(self) -> Capabilities:
-        """What the other one can do."""
-        return self._sandbox.capabilities()
-
-    def diagnose(self) -> tuple[Finding, ...]:
-        """What matters to the other one."""
-        return self._sandbox.diagnose()
-
-    def runtime(self, spec: Mapping[str, Any], store: Store, hasher: Hasher) -> Runtime:
-        """A runtime of the other one."""
-        return self._sandbox.runtime(spec, store, hasher)
-
-    def mountable(self, mounts: tuple[Mount, ...]) -> Support:
-        """Whether the other one can mount them."""
-        return self._sandbox.mountable(mounts)
+    def __init__(self, sandbox: Sandbox) -> None:
+        super().__init__(sandbox)
+        self.most: dict[str, float] = {}
 
     def open(self, spec: JailSpec) -> Session:
         """A session of the other one whose commands are noted."""

@@ -2,54 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from threading import Lock
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from assay.api import (
     Cancelled,
-    Capabilities,
-    Finding,
-    Hasher,
     JailSpec,
-    Mount,
-    Runtime,
     Sandbox,
     Session,
-    Store,
-    Support,
 )
+from assay.wrapped import WrappedSandbox
 
 __all__ = ["StoppableSandbox"]
 
 
-class StoppableSandbox:
+class StoppableSandbox(WrappedSandbox):
     """Another sandbox, until `stop`: then its jails are dead, and it makes no more."""
 
     api: ClassVar[str] = "1.0"
     name: ClassVar[str] = "stoppable"
 
     def __init__(self, sandbox: Sandbox) -> None:
-        self._sandbox = sandbox
+        super().__init__(sandbox)
         self._lock = Lock()
         self._sessions: list[Session] = []
         self._is_stopped = False
-
-    def capabilities(self) -> Capabilities:
-        """What the other one can do."""
-        return self._sandbox.capabilities()
-
-    def diagnose(self) -> tuple[Finding, ...]:
-        """What matters to the other one."""
-        return self._sandbox.diagnose()
-
-    def runtime(self, spec: Mapping[str, Any], store: Store, hasher: Hasher) -> Runtime:
-        """A runtime of the other one."""
-        return self._sandbox.runtime(spec, store, hasher)
-
-    def mountable(self, mounts: tuple[Mount, ...]) -> Support:
-        """Whether the other one can mount them."""
-        return self._sandbox.mountable(mounts)
 
     def open(self, spec: JailSpec) -> Session:
         """A session of the other one; raises Cancelled after `stop`."""
